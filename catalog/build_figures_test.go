@@ -38,7 +38,7 @@ func TestMirroredWindows(t *testing.T) {
 		{mirror.Empty, "no_indexed_swaps_in_24h_window", "no_indexed_swaps_in_7d_window", 0, 0},
 		{mirror.Behind, "not_synced_to_chain", "not_synced_to_chain", 0, 0},
 		{mirror.Partial, "history_not_indexed_to_24h_start", "history_not_indexed_to_7d_start", 0, 0},
-		{mirror.Doubtful, "undecoded_transaction_in_24h_window", "undecoded_transaction_in_7d_window", 0, 0},
+		{mirror.Uncertain, "undecoded_transaction_in_24h_window", "undecoded_transaction_in_7d_window", 0, 0},
 		{mirror.Ahead, "chain_time_ahead_of_clock", "chain_time_ahead_of_clock", 0, 0},
 		{0, "window_not_proven", "window_not_proven", 0, 0},
 	} {

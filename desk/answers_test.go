@@ -341,9 +341,9 @@ func (s *vanishing) Get(key []byte) ([]byte, bool, error) {
 	return s.Memory.Get(key)
 }
 
-// TestKeyOfAnotherDoor: requests that do not come through Do may bring a key
+// TestKeyOfAnotherGateway: requests that do not come through Do may bring a key
 // twice, in one batch of events too; the first answer stays.
-func TestKeyOfAnotherDoor(t *testing.T) {
+func TestKeyOfAnotherGateway(t *testing.T) {
 	t.Parallel()
 	for _, together := range []bool{false, true} {
 		r := newRig(t)

@@ -194,7 +194,7 @@ func (d *Desk) await(f *inflight, w *waiter) (result *Result, slotKept bool, err
 	case <-d.stopped:
 		err, final = errStoppedWaiting, true
 	}
-	slotKept, left := d.table.leave(f, w, final)
+	slotKept, left := d.table.abandon(f, w, final)
 	if !left {
 		<-w.done
 		return w.result, false, w.err

@@ -14,7 +14,7 @@ import (
 // REST's is mistaken for another.
 func TestClaimsOverFIX(t *testing.T) {
 	t.Parallel()
-	const who = market.ParticipantID(7)
+	const participant = market.ParticipantID(7)
 	r := newRig(t).start()
 	ticket := r.open(1000).ID
 	over := func(token uint64, req rfq.Request) {
@@ -25,15 +25,15 @@ func TestClaimsOverFIX(t *testing.T) {
 			t.Fatal(err)
 		}
 		last := &commands[len(commands)-1]
-		last.Origin, last.Order.Participant = 3, who
+		last.Origin, last.Order.Participant = 3, participant
 		if err := r.eng.SubmitAll(commands); err != nil {
 			t.Fatal(err)
 		}
 	}
 	claim := take(ticket, 9)
-	claim.Participant = who
+	claim.Participant = participant
 	over(500, claim) // not known yet: refused
-	known, err := engine.SetRiskCommand(who, engine.AllInstruments, engine.Limits{})
+	known, err := engine.SetRiskCommand(participant, engine.AllInstruments, engine.Limits{})
 	if err == nil {
 		err = r.eng.Submit(&known)
 	}
@@ -50,7 +50,7 @@ func TestClaimsOverFIX(t *testing.T) {
 	holds := func() {
 		t.Helper()
 		h, ok, err := r.Claim(502)
-		if err != nil || !ok || h.Claim.Participant != who || h.Claim.Quote != 501 || len(h.States) != 1 {
+		if err != nil || !ok || h.Claim.Participant != participant || h.Claim.Quote != 501 || len(h.States) != 1 {
 			t.Fatalf("the claim over FIX is %+v, %v, %v", h, ok, err)
 		}
 		if _, ok, err := r.Claim(500); ok || err != nil {

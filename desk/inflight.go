@@ -218,10 +218,10 @@ func (t *table) join(key *rfq.IdempotencyKey, w *waiter, since uint64) (f *infli
 	return f, s.completed != since
 }
 
-// leave removes w from f before the outcome; ok is false if the outcome has been found
+// abandon removes w from f before the outcome; ok is false if the outcome has been found
 // and is on its way to w. If f has a key and no waiter is left, f ends with final, and
 // without final it keeps w's slot.
-func (t *table) leave(f *inflight, w *waiter, final bool) (slotKept, ok bool) {
+func (t *table) abandon(f *inflight, w *waiter, final bool) (slotKept, ok bool) {
 	if f.key == (rfq.IdempotencyKey{}) {
 		return false, t.remove(f)
 	}

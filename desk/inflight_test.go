@@ -316,8 +316,8 @@ func TestJournalFails(t *testing.T) {
 	r.empty()
 }
 
-// TestReadOnlyIntake: an intake that is shut refuses; it is no failure.
-func TestReadOnlyIntake(t *testing.T) {
+// TestReadOnlyAdmission: a read-only desk refuses; it is no failure.
+func TestReadOnlyAdmission(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	ticket := r.open(1000).ID

@@ -32,11 +32,11 @@ type said struct {
 // work does n random requests from several goroutines and returns what was said
 // to those with a key.
 func (r *rig) work(rng *rand.Rand, ticket market.TicketID, n int, firstKey uint32) map[uint32]said {
-	type told struct {
+	type reported struct {
 		key uint32
 		said
 	}
-	out := make(chan told, n)
+	out := make(chan reported, n)
 	var claims []market.ClaimID
 	for range 4 {
 		if res, err := r.Do(take(ticket, 1)); err == nil && res.Claim != nil {
@@ -59,7 +59,7 @@ func (r *rig) work(rng *rand.Rand, ticket market.TicketID, n int, firstKey uint3
 				}
 				res, err := r.Do(keyed(req(), key, 1))
 				if err == nil {
-					out <- told{key, said{req, res}}
+					out <- reported{key, said{req, res}}
 				}
 			}
 		}()
@@ -146,7 +146,7 @@ func TestCrash(t *testing.T) {
 			r.start()
 			r.holds(all)
 		}
-		// What was said is all that was done.
+		// Every effect has a published result.
 		want := map[market.ClaimID]bool{}
 		r.store.Scan([]byte{keyHistory}, []byte{keyHistory + 1}, func(_, value []byte) bool {
 			if claim, _, err := parseEntry(value); err == nil && claim != nil {

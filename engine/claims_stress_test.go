@@ -158,7 +158,7 @@ func (r *rush) settle() error {
 // ledger is the consumer's own account of what was sold, from the records of claims only.
 type ledger struct {
 	claims   map[market.ClaimID]rfq.Claim
-	tranches map[[2]uint64]rfq.Tranche // as the desk tells them
+	tranches map[[2]uint64]rfq.Tranche // as the desk publishes them
 	board    rfq.ReadModel
 	outcomes map[event.Reason]int // of TakeClaim
 	states   map[rfq.ClaimState]int

@@ -32,8 +32,8 @@ func crashInside(t *testing.T, f *flow) {
 		}
 		for i, r := range []*Replica{replayed, restored} {
 			events := nextLife(r, commands[n:min(n+20, len(commands))])
-			told := slices.ContainsFunc(events, func(e event.Event) bool { return e.Kind == event.Rejected })
-			if events[0].Kind != event.EpochStarted || told != cut {
+			published := slices.ContainsFunc(events, func(e event.Event) bool { return e.Kind == event.Rejected })
+			if events[0].Kind != event.EpochStarted || published != cut {
 				t.Fatalf("after %d commands, replica %d: inside a request %v, the epoch begins with %+v", n, i, cut, events)
 			}
 		}

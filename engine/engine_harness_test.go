@@ -107,9 +107,9 @@ func digestOf(events []event.Event) uint64 {
 	return sum
 }
 
-func order(id market.OrderID, who market.ParticipantID, side market.Side, p market.Price, q market.Qty) Command {
+func order(id market.OrderID, participant market.ParticipantID, side market.Side, p market.Price, q market.Qty) Command {
 	return Command{Kind: NewOrder, Order: book.Order{
-		ID: id, Price: p, Qty: q, Participant: who, Side: side,
+		ID: id, Price: p, Qty: q, Participant: participant, Side: side,
 		Type: book.Limit, TIF: book.GTC, STP: book.STPCancelNewest,
 	}}
 }

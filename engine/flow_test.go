@@ -31,8 +31,8 @@ func newFlow(seed uint64) *flow {
 		}
 		f.head = append(f.head, c)
 	}
-	for who := range 8 {
-		c, err := SetRiskCommand(market.ParticipantID(who+1), AllInstruments, Limits{
+	for participant := range 8 {
+		c, err := SetRiskCommand(market.ParticipantID(participant+1), AllInstruments, Limits{
 			MaxQty: 1_000_000, MaxNotional: market.Uint128{Lo: 1 << 60}, MaxOpenOrders: 1 << 20,
 		})
 		if err != nil {
@@ -51,7 +51,7 @@ func (f *flow) next() Command {
 	}
 	if m := f.mirror; m != nil {
 		if len(m.queue) == 0 && f.rng.IntN(6) == 0 {
-			f.tell()
+			f.queueMirrorInput()
 		}
 		if len(m.queue) > 0 {
 			c := m.queue[0]

@@ -167,7 +167,7 @@ func TestMarketDataSeqs(t *testing.T) {
 	m.trade(market.Buy, 105, 3)
 	check("a trade that leaves the book as it was", 1, 1, 1)
 	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(StatusHalted)})
-	check("a halt, which the ticker tells", 0, 0, 1)
+	check("a halt, which the ticker shows", 0, 0, 1)
 	if m.md.View(0).Status != StatusHalted {
 		t.Fatal("the view does not say that the instrument is halted")
 	}
@@ -274,7 +274,7 @@ func TestMarketDataBeforeFlush(t *testing.T) {
 	}
 	v, news := m.mustFlush(t)
 	if len(news) != 0 {
-		t.Fatalf("the first Flush tells %d old trades as news", len(news))
+		t.Fatalf("the first Flush publishes %d old trades as new", len(news))
 	}
 	if len(v.Trades) != MaxTape || v.Trades[0].ID != market.TradeID(m.id) || v.Trades[MaxTape-1].ID != market.TradeID(m.id-MaxTape+1) {
 		t.Fatalf("tape of %d, %v to %v", len(v.Trades), v.Trades[0], v.Trades[len(v.Trades)-1])
@@ -405,8 +405,8 @@ func TestMarketDataFollowsState(t *testing.T) {
 				c.Seq, c.At = seq, int64(seq)*minute/7
 				r.Apply(&c, func(events []event.Event) {
 					for i := range events {
-						if told, ok := TradeOf(&events[i]); ok {
-							want = append(want, told)
+						if published, ok := TradeOf(&events[i]); ok {
+							want = append(want, published)
 						}
 					}
 				})

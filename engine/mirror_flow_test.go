@@ -9,11 +9,11 @@ import (
 // mirrorFlow adds a mirrored instrument to a flow: refreshes, some of several pieces, some
 // stale or with a missing piece; trades, some out of order; and orders, which are rejected.
 type mirrorFlow struct {
-	queue   []Command // to be sent next, without anything between
-	book    MirrorBook
-	ordinal uint64
-	block   int64
-	told    int // refreshes sent whole and not old
+	queue     []Command // to be sent next, without anything between
+	book      MirrorBook
+	ordinal   uint64
+	block     int64
+	published int // refreshes sent whole and not old
 }
 
 // newMirrorFlow is newFlow with a mirrored instrument behind the others.
@@ -31,8 +31,8 @@ func newMirrorFlow(seed uint64) *flow {
 	return f
 }
 
-// tell queues the next refresh, trade or order of the mirrored instrument.
-func (f *flow) tell() {
+// queueMirrorInput queues the next refresh, trade or order of the mirrored instrument.
+func (f *flow) queueMirrorInput() {
 	switch roll := f.rng.IntN(20); {
 	case roll < 9:
 		f.refresh()
@@ -68,7 +68,7 @@ func (f *flow) refresh() {
 		cs = slices.Delete(cs, i, i+1)
 	} else if b.Slot > m.book.Slot {
 		m.book = b
-		m.told++
+		m.published++
 	}
 	m.queue = append(m.queue, cs...)
 }

@@ -231,15 +231,15 @@ func TestMirrorState(t *testing.T) {
 		if e.Kind == event.Rejected && (e.Instrument == 2 || e.Instrument == AllInstruments) {
 			reasons[event.Reason(e.Code)]++
 		}
-		if told, ok := TradeOf(e); ok && e.Instrument == 2 {
-			if told.Ordinal != next || told.At < at || told.At > e.At {
-				t.Fatalf("trade %+v after ordinal %d at %d", told, next-1, at)
+		if published, ok := TradeOf(e); ok && e.Instrument == 2 {
+			if published.Ordinal != next || published.At < at || published.At > e.At {
+				t.Fatalf("trade %+v after ordinal %d at %d", published, next-1, at)
 			}
-			next, at = next+1, told.At
+			next, at = next+1, published.At
 		}
 	}
-	if kinds[event.Mirrored] != flow.mirror.told || next != flow.mirror.ordinal+1 {
-		t.Errorf("%d refreshes, %d trades; want %d, %d", kinds[event.Mirrored], next-1, flow.mirror.told, flow.mirror.ordinal)
+	if kinds[event.Mirrored] != flow.mirror.published || next != flow.mirror.ordinal+1 {
+		t.Errorf("%d refreshes, %d trades; want %d, %d", kinds[event.Mirrored], next-1, flow.mirror.published, flow.mirror.ordinal)
 	}
 	for _, why := range []event.Reason{event.ReasonStaleSlot, event.ReasonOutOfSequence, event.ReasonNotMatched, event.ReasonInvalidCommand} {
 		if reasons[why] == 0 {
@@ -422,11 +422,11 @@ func TestRefreshThroughSmallRings(t *testing.T) {
 	}
 	views := make(chan int, 1)
 	go func() {
-		m, told := NewMarketData(), 0
+		m, published := NewMarketData(), 0
 		for {
 			events, err := c.Next(t.Context())
 			if err != nil {
-				views <- told
+				views <- published
 				return
 			}
 			for i := range events {
@@ -437,7 +437,7 @@ func TestRefreshThroughSmallRings(t *testing.T) {
 				if v.Slot == 0 {
 					return
 				}
-				told++
+				published++
 				if b := books[v.Slot-1]; !slices.Equal(v.Bids, b.Bids) || !slices.Equal(v.Asks, b.Asks) {
 					t.Errorf("slot %d: bids %v, asks %v", v.Slot, v.Bids, v.Asks)
 				}
@@ -451,8 +451,8 @@ func TestRefreshThroughSmallRings(t *testing.T) {
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)
 	}
-	if told := <-views; told == 0 || told > refreshes {
-		t.Errorf("%d views of %d refreshes", told, refreshes)
+	if published := <-views; published == 0 || published > refreshes {
+		t.Errorf("%d views of %d refreshes", published, refreshes)
 	}
 	if slot, _ := e.replica.State.MirrorPosition(0); slot != refreshes {
 		t.Errorf("slot %d at the end", slot)

@@ -156,7 +156,7 @@ func FuzzRestoreReplica(f *testing.F) {
 	commands := sampleCommands()
 	flow := newMirrorFlow(1)
 	var mirror []Command
-	for flow.mirror.told < 5 || len(flow.mirror.queue) > 0 {
+	for flow.mirror.published < 5 || len(flow.mirror.queue) > 0 {
 		mirror = append(mirror, flow.next())
 	}
 	r, _ := replay(f, mirror, nil)

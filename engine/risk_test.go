@@ -53,11 +53,11 @@ func mustApplyRapid(t *rapid.T, s *State, c Command, err error) []event.Event {
 }
 
 // draw makes a well-formed order.
-func (l *riskLab) draw(t *rapid.T, who market.ParticipantID) book.Order {
+func (l *riskLab) draw(t *rapid.T, participant market.ParticipantID) book.Order {
 	l.next++
 	shift := rapid.SampledFrom([]uint{0, 0, 0, 39}).Draw(t, "shift")
 	o := book.Order{
-		ID: l.next, Participant: who, Side: market.Side(rapid.Uint8Range(1, 2).Draw(t, "side")),
+		ID: l.next, Participant: participant, Side: market.Side(rapid.Uint8Range(1, 2).Draw(t, "side")),
 		Type: book.Type(rapid.Uint8Range(1, 4).Draw(t, "type")), TIF: book.TIF(rapid.Uint8Range(1, 3).Draw(t, "tif")),
 		STP: book.STPCancelOldest, Qty: market.Qty(rapid.Int64Range(1, 250).Draw(t, "qty") << shift),
 	}
@@ -138,10 +138,10 @@ func TestRiskIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newRiskLab(t)
 		for range rapid.IntRange(1, 40).Draw(t, "orders") {
-			who := market.ParticipantID(rapid.Uint8Range(1, 2).Draw(t, "who"))
-			o := l.draw(t, who)
+			participant := market.ParticipantID(rapid.Uint8Range(1, 2).Draw(t, "who"))
+			o := l.draw(t, participant)
 			c := Command{Kind: NewOrder, Order: o}
-			if who == 2 {
+			if participant == 2 {
 				applyTo(l.state, c)
 				continue
 			}

@@ -99,10 +99,10 @@ func testInstrument(id market.InstrumentID) market.Instrument {
 	}
 }
 
-func testOrder(id market.OrderID, who market.ParticipantID) Command {
+func testOrder(id market.OrderID, participant market.ParticipantID) Command {
 	c := Command{Kind: NewOrder}
 	c.Order = book.Order{
-		ID: id, Price: 100, Qty: 10, Participant: who, Side: market.Buy,
+		ID: id, Price: 100, Qty: 10, Participant: participant, Side: market.Buy,
 		Type: book.Limit, TIF: book.GTC, STP: book.STPCancelNewest,
 	}
 	return c

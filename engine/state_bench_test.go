@@ -15,8 +15,8 @@ func BenchmarkChecks(b *testing.B) {
 	c, err := DefineInstrumentCommand(&in)
 	mustApply(b, s, c, err)
 	const participants, orders = 50, 1024
-	for who := market.ParticipantID(1); who <= participants; who++ {
-		c, err := SetRiskCommand(who, AllInstruments, Limits{
+	for participant := market.ParticipantID(1); participant <= participants; participant++ {
+		c, err := SetRiskCommand(participant, AllInstruments, Limits{
 			MaxQty: 100, MaxNotional: market.Uint128{Lo: 1_000_000}, MaxOpenOrders: 1000, BandBps: 9_000,
 		})
 		mustApply(b, s, c, err)
@@ -30,12 +30,12 @@ func BenchmarkChecks(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		c := &list[i%orders]
-		in, who, why, _ := s.admit(c)
+		in, participant, why, _ := s.admit(c)
 		if why == event.ReasonNone {
 			why, _ = checkShape(&c.Order, in, s.at)
 		}
 		if why == event.ReasonNone {
-			why, _ = checkRisk(&c.Order, in, who.limitsOn(c.Instrument))
+			why, _ = checkRisk(&c.Order, in, participant.limitsOn(c.Instrument))
 		}
 		if why != event.ReasonNone {
 			b.Fatal(why)

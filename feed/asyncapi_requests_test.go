@@ -11,7 +11,7 @@ import (
 // decoderAccepts reports whether the decoder accepts a request and everything in it.
 func decoderAccepts(t testing.TB, text string) bool {
 	r := parseRequest([]byte(text), testSet(t), true)
-	return r.fault == nil && len(r.rejected) == 0
+	return r.errorMessage == nil && len(r.rejected) == 0
 }
 
 // TestRequestsAsDescribed: the decoder accepts exactly the requests that the document's

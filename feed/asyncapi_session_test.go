@@ -234,7 +234,7 @@ func (a *specChecker) event(e *sseClient) string {
 }
 
 // checkStrict: no message would pass with a member less, one more, or one of another
-// type. What may be left out is told.
+// type. Optional members are named.
 func (a *specChecker) checkStrict() {
 	a.t.Helper()
 	optional := regexp.MustCompile(`^missing (/id|/rejected/\d+/symbol|/seqs/.*)$`)

@@ -319,7 +319,7 @@ func TestAsyncAPIKnowsTheCode(t *testing.T) {
 		t.Errorf("actions %v, want %v", got, actions)
 	}
 	channels := d.Components.Schemas["Channel"]["enum"].([]any)
-	for k := range kinds {
+	for k := range numKinds {
 		if !slices.Contains(channels, any(k.channel())) {
 			t.Errorf("no channel %s", k.channel())
 		}

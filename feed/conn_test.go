@@ -106,7 +106,7 @@ func TestCollapseDropsHeartbeats(t *testing.T) {
 			rest += len(f.data)
 		}
 		if len(c.pending) != answers || c.pendingBytes != rest || !sub.stale {
-			t.Errorf("dialect %d: %d messages of %d bytes stay, counted %d; stale %v", speaks, len(c.pending), rest, c.pendingBytes, sub.stale)
+			t.Errorf("encoding %d: %d messages of %d bytes stay, counted %d; stale %v", speaks, len(c.pending), rest, c.pendingBytes, sub.stale)
 		}
 	}
 }

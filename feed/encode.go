@@ -22,7 +22,7 @@ const (
 	trades
 	ticker
 	tickets
-	kinds // their number
+	numKinds // their number
 
 	// marketKinds is the number of the kinds before it, which an engine.View contains.
 	marketKinds = tickets

@@ -33,7 +33,7 @@ func (e *encoder) openControl(form string, id []byte) {
 }
 
 // fault returns an error message.
-func (e *encoder) fault(id []byte, f fault) []byte {
+func (e *encoder) errorMessage(id []byte, f fault) []byte {
 	e.openControl("error", id)
 	e.text(`,"code":"`)
 	e.text(f.code)

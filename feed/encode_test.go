@@ -85,7 +85,7 @@ func TestGoldenMessages(t *testing.T) {
 			`,"last":"0.75","last_qty":"50","last_ts":"2026-01-02T03:04:05.006789Z","bid":"0.50","bid_qty":"40","ask":"1.75","ask_qty":"10","mid":"1.125","spread":"1.25"` +
 			`,"open_24h":"1.00","high_24h":"1.00","low_24h":"0.75","volume_24h":"60","quote_volume_24h":"47.50","trades_24h":2,"status":"trading"}`},
 		{"pong", func() []byte { return e.pong([]byte(`"1"`), at) }, `{"channel":"control","type":"pong","id":"1",` + ts + `}`},
-		{"error", func() []byte { return e.fault([]byte(`"1"`), faultSlow) }, `{"channel":"control","type":"error","id":"1","code":"SLOW_CONSUMER","message":"` + faultSlow.message + `","retryable":true}`},
+		{"error", func() []byte { return e.errorMessage([]byte(`"1"`), faultSlow) }, `{"channel":"control","type":"error","id":"1","code":"SLOW_CONSUMER","message":"` + faultSlow.message + `","retryable":true}`},
 	}
 	for _, test := range tests {
 		if got := framePayload(test.encode()); string(got) != test.want || !json.Valid(got) {

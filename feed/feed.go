@@ -136,7 +136,7 @@ func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 		o: o, set: set.WithOtherShards(o.OtherShards),
 		views:    make([]atomic.Pointer[engine.View], set.Len()),
 		books:    make([]atomic.Pointer[ticketBook], set.Len()),
-		topics:   make([]sharedTopic, set.Len()*int(kinds)),
+		topics:   make([]sharedTopic, set.Len()*int(numKinds)),
 		upgrader: newUpgrader(),
 		accepted: make(chan *conn),
 		halted:   make(chan struct{}),
@@ -196,7 +196,7 @@ func (f *Feed) View(in market.InstrumentID) *engine.View {
 }
 
 func (f *Feed) topic(ref topicRef) *sharedTopic {
-	return &f.topics[int(ref.in.ID)*int(kinds)+int(ref.kind)]
+	return &f.topics[int(ref.in.ID)*int(numKinds)+int(ref.kind)]
 }
 
 // Run follows the events until they end and serves connections meanwhile. When ctx ends
@@ -436,7 +436,7 @@ func (f *Feed) publish(_, next *engine.View, fresh []engine.Trade) {
 	in := f.set.Get(next.Instrument)
 	sum, summed := uint32(0), false
 	for k := range marketKinds {
-		t := &f.topics[i*int(kinds)+int(k)]
+		t := &f.topics[i*int(numKinds)+int(k)]
 		if k.seq(next) != k.seq(prev)+1 || next.Epoch != prev.Epoch || !t.needed() {
 			continue
 		}

@@ -21,7 +21,7 @@ func TestGuide(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		if request, ok := strings.CutPrefix(line, "C→ "); ok {
 			asked++
-			if r := parseRequest([]byte(request), testSet(t), true); r.fault != nil || len(r.rejected) > 0 || len(r.topics) == 0 {
+			if r := parseRequest([]byte(request), testSet(t), true); r.errorMessage != nil || len(r.rejected) > 0 || len(r.topics) == 0 {
 				t.Errorf("%+v: %s", r, request)
 			}
 		}
@@ -49,12 +49,12 @@ func TestGuide(t *testing.T) {
 		CloseNoSubscription, CloseSlowConsumer, CloseFrameTooBig, CloseTooManyMessage,
 	} {
 		if !strings.Contains(string(text), fmt.Sprintf("\n| %d | ", code)) {
-			t.Errorf("close code %d is not told", code)
+			t.Errorf("close code %d is not documented", code)
 		}
 	}
 	for _, a := range []action{subscribe, unsubscribe, resync, list, ping} {
 		if !strings.Contains(string(text), "\n| `"+a.String()+"` | ") {
-			t.Errorf("%v is not told", a)
+			t.Errorf("%v is not documented", a)
 		}
 	}
 }

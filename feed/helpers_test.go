@@ -90,8 +90,8 @@ func newTestFeedWith(t testing.TB, setup func(*Feed), change ...feedOption) *tes
 		d.submit(c)
 	}
 
-	for who := market.ParticipantID(1); who <= 2; who++ {
-		c, err := engine.SetRiskCommand(who, engine.AllInstruments, engine.Limits{})
+	for participant := market.ParticipantID(1); participant <= 2; participant++ {
+		c, err := engine.SetRiskCommand(participant, engine.AllInstruments, engine.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 type publication struct {
 	next   *engine.View
 	book   *ticketBook
-	frames [kinds][]byte
+	frames [numKinds][]byte
 }
 
 // connMessageKind is the kind of a message from a connection's reader to its shard.

@@ -76,8 +76,8 @@ func journal(t *rapid.T, rng *rand.Rand, batches int) *journalled {
 		}
 		commands = append(commands, check(engine.DefineInstrumentCommand(&in)))
 	}
-	for who := market.ParticipantID(1); who <= 2; who++ {
-		commands = append(commands, check(engine.SetRiskCommand(who, engine.AllInstruments, engine.Limits{})))
+	for participant := market.ParticipantID(1); participant <= 2; participant++ {
+		commands = append(commands, check(engine.SetRiskCommand(participant, engine.AllInstruments, engine.Limits{})))
 	}
 	for range batches {
 		j.snapshots = append(j.snapshots, r.AppendSnapshot(nil))
@@ -134,7 +134,7 @@ func replayFrom(t *rapid.T, rng *rand.Rand, j *journalled, from int) *replayedFe
 	var slice []event.Event
 	for _, batch := range j.batches[from:] {
 		slice = append(slice, batch...)
-		// What is visible may end within a batch, or go over many.
+		// The visible events may end within a batch, or span several.
 		if rng.IntN(3) == 0 {
 			cut := rng.IntN(len(slice) + 1)
 			f.apply(slice[:cut])

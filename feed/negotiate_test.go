@@ -53,7 +53,7 @@ func TestNegotiate(t *testing.T) {
 		d := negotiate(&ctx)
 		got := string(ctx.Response.Header.Peek(extensionsHeader))
 		if got != test.want || (d == deflated) != (test.want != "") {
-			t.Errorf("%s: answered %q (dialect %d), want %q", test.name, got, d, test.want)
+			t.Errorf("%s: answered %q (encoding %d), want %q", test.name, got, d, test.want)
 		}
 	}
 }

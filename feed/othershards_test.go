@@ -8,12 +8,12 @@ import (
 	"blockdesk/market"
 )
 
-// A symbol of another group is no unknown one: who asks is told where it is.
+// A symbol of another group is not unknown: the refusal says which group has it.
 func TestSymbolsOfOtherGroups(t *testing.T) {
 	us := &market.Shard{Name: "us", Base: "http://us:8080", WS: "ws://us:8081"}
 	set := testSet(t).WithOtherShards(map[string]*market.Shard{"X/Y": us})
 	r := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["X/Y","A/B"]}`), set, false)
-	if r.fault != nil || len(r.topics) != 0 || len(r.rejected) != 4 {
+	if r.errorMessage != nil || len(r.topics) != 0 || len(r.rejected) != 4 {
 		t.Fatalf("%+v", r)
 	}
 	var e encoder

@@ -23,7 +23,7 @@ func TestPublishAllocatesNothing(t *testing.T) {
 	}
 	a, b := deepView(rand.New(rand.NewPCG(1, 1)))
 	views := [2]*engine.View{a, b}
-	for k := range kinds {
+	for k := range numKinds {
 		f.topics[k].subscribers.Store(1)
 	}
 	f.views[0].Store(a)
@@ -149,7 +149,7 @@ func TestInboxLimit(t *testing.T) {
 	}
 	var got taken
 	if b.take(&got); !got.overrun || b.overrun {
-		t.Error("overrun is told once")
+		t.Error("overrun is reported once")
 	}
 }
 

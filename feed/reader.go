@@ -83,7 +83,7 @@ func (r *reader) handle(c *conn, m *incoming) error {
 			return errNotDeflate
 		}
 	}
-	request := &request{fault: &faultBinary}
+	request := &request{errorMessage: &faultBinary}
 	if m.opcode == opText {
 		if !utf8.Valid(data) {
 			return errText

@@ -95,7 +95,7 @@ type request struct {
 	resumeAfter enginePos // last event id of a stream's client; zero = none
 
 	channels, symbols [][]byte // as in JSON
-	fault             *fault   // the first error
+	errorMessage      *fault   // the first error
 }
 
 // parseRequest parses a message and resolves its channels and symbols. The first error is
@@ -107,18 +107,18 @@ func parseRequest(data []byte, set *market.Instruments, desk bool) *request {
 	s := &scanner{data: data}
 	ok := s.object(func(name []byte) bool { return r.member(s, name) })
 	if !ok || !s.end() {
-		r.fault = &faultJSON
+		r.errorMessage = &faultJSON
 		return r
 	}
-	if r.fault == nil {
+	if r.errorMessage == nil {
 		r.resolve(set, desk)
 	}
 	return r
 }
 
 func (r *request) setFault(f *fault) {
-	if r.fault == nil {
-		r.fault = f
+	if r.errorMessage == nil {
+		r.errorMessage = f
 	}
 }
 
@@ -280,12 +280,12 @@ func (r *request) readResume(s *scanner) bool {
 func (r *request) resolve(set *market.Instruments, desk bool) {
 	switch {
 	case r.action == 0:
-		r.fault = &faultNoAction
+		r.errorMessage = &faultNoAction
 		return
 	case r.action == list || r.action == ping:
 		return
 	case len(r.channels) == 0 || len(r.symbols) == 0:
-		r.fault = &faultNoChannels
+		r.errorMessage = &faultNoChannels
 		return
 	}
 	book := defaultDepth
@@ -293,7 +293,7 @@ func (r *request) resolve(set *market.Instruments, desk bool) {
 		book, _ = depthKind(r.depth)
 	}
 	var buf [maxText]byte
-	var named [kinds]bool
+	var named [numKinds]bool
 	var found []kind
 	for _, text := range r.channels {
 		k, known := parseChannel(unquote(buf[:0], text), book)

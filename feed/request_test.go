@@ -58,11 +58,11 @@ func TestRequestLimits(t *testing.T) {
 		{"levels", nest(maxDepthJSON - 1), nest(maxDepthJSON), &faultJSON},
 	}
 	for _, test := range tests {
-		if r := parseRequest([]byte(test.good), set, true); r.fault != nil {
-			t.Errorf("%s at the limit: %+v", test.name, *r.fault)
+		if r := parseRequest([]byte(test.good), set, true); r.errorMessage != nil {
+			t.Errorf("%s at the limit: %+v", test.name, *r.errorMessage)
 		}
-		if r := parseRequest([]byte(test.wrong), set, true); r.fault != test.fault {
-			t.Errorf("%s beyond the limit: %+v", test.name, r.fault)
+		if r := parseRequest([]byte(test.wrong), set, true); r.errorMessage != test.fault {
+			t.Errorf("%s beyond the limit: %+v", test.name, r.errorMessage)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestRequestText(t *testing.T) {
 	set := testSet(t)
 	r := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKE\u0054","channels":["\u006c2"],"symbols":["SLUSD\/USDC"],"depth":100,"heartbeat":false,`+
 		`"resume":{"epoch":"e7","l2:SLUSD/USDC":18446744073709551615}}`), set, true)
-	if r.fault != nil || r.action != subscribe || len(r.topics) != 1 || r.topics[0].kind != l2Depth100 ||
+	if r.errorMessage != nil || r.action != subscribe || len(r.topics) != 1 || r.topics[0].kind != l2Depth100 ||
 		*r.heartbeat || string(r.resumeEpoch) != "e7" || r.resume["l2:SLUSD/USDC"] != 1<<64-1 {
 		t.Errorf("%+v", r)
 	}
@@ -83,7 +83,7 @@ func TestRequestText(t *testing.T) {
 		"{\"action\":\"PING\",\"x\":\"\xff\"}", `{"action":"PING","x":"\x"}`, `{"action":"PING","x":"\u12g4"}`, `{"action":"PING","x":01}`,
 		`{"action":"PING","x":nul}`, `{'action':'PING'}`, ``, `{`, `{"a"`, `{"a":`, `"`, `{"action":"PING","x":+1}`, `{"action":"PING","x":.5}`,
 	} {
-		if r := parseRequest([]byte(text), set, true); r.fault == nil {
+		if r := parseRequest([]byte(text), set, true); r.errorMessage == nil {
 			t.Errorf("accepted: %s", text)
 		}
 	}
@@ -101,7 +101,7 @@ func FuzzClientMessage(f *testing.F) {
 	set := testSet(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := parseRequest(data, set, true)
-		if r.fault != &faultJSON && !(json.Valid(data) && utf8.Valid(data)) {
+		if r.errorMessage != &faultJSON && !(json.Valid(data) && utf8.Valid(data)) {
 			t.Fatalf("accepted %q", data)
 		}
 		if len(r.topics) > 3*maxSymbols || len(r.rejected) > 3*maxSymbols+maxChannels || len(r.resume) > maxResumePoints {

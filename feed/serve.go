@@ -21,7 +21,7 @@ func (s *shard) receive(m *connMessage) {
 	case connPing:
 		c.inflight.Add(-1)
 		if c.phase == phaseOpen {
-			s.answer(c, s.enc.pongFrame([]byte(m.text)))
+			s.reply(c, s.enc.pongFrame([]byte(m.text)))
 		}
 	case connRequest:
 		c.inflight.Add(-1)
@@ -33,7 +33,7 @@ func (s *shard) receive(m *connMessage) {
 
 // answer queues a message for c alone, which is never dropped. It closes c as too slow if
 // too much is pending.
-func (s *shard) answer(c *conn, data []byte) {
+func (s *shard) reply(c *conn, data []byte) {
 	c.push(c.encodeOwn(data), nil)
 	s.scheduleWrite(c)
 	if c.pendingBytes-c.updateBytes > maxPendingAll && c.phase == phaseOpen {
@@ -43,8 +43,8 @@ func (s *shard) answer(c *conn, data []byte) {
 
 // serve handles one request.
 func (s *shard) serve(c *conn, r *request) {
-	if r.fault != nil {
-		s.answer(c, s.enc.fault(r.id, *r.fault))
+	if r.errorMessage != nil {
+		s.reply(c, s.enc.errorMessage(r.id, *r.errorMessage))
 		return
 	}
 	switch r.action {
@@ -57,7 +57,7 @@ func (s *shard) serve(c *conn, r *request) {
 	case list:
 		s.acknowledge(c, r, c.subs)
 	case ping:
-		s.answer(c, s.enc.pong(r.id, s.feed.o.Clock().UnixNano()))
+		s.reply(c, s.enc.pong(r.id, s.feed.o.Clock().UnixNano()))
 	}
 }
 
@@ -98,7 +98,7 @@ func (s *shard) subscribe(c *conn, r *request) {
 		t := j.sub.topic
 		s.enc.subscribed(t.in, t.kind, max(s.position(t).seq, j.sub.ahead), j.resumed, i > 0)
 	}
-	s.answer(c, s.enc.closeAck(r.rejected))
+	s.reply(c, s.enc.closeAck(r.rejected))
 	for _, j := range added {
 		switch {
 		case c.phase != phaseOpen:
@@ -172,7 +172,7 @@ func reject(ref topicRef, code string) rejection {
 }
 
 func (s *shard) topic(ref topicRef) *topic {
-	return &s.topics[int(ref.in.ID)*int(kinds)+int(ref.kind)]
+	return &s.topics[int(ref.in.ID)*int(numKinds)+int(ref.kind)]
 }
 
 // add subscribes c to a topic. It sends nothing yet.
@@ -265,5 +265,5 @@ func (s *shard) acknowledge(c *conn, r *request, subs []*subscription) {
 		t := sub.topic
 		s.enc.subscribed(t.in, t.kind, s.position(t).seq, false, i > 0)
 	}
-	s.answer(c, s.enc.closeAck(r.rejected))
+	s.reply(c, s.enc.closeAck(r.rejected))
 }

@@ -68,12 +68,12 @@ func newShard(f *Feed) *shard {
 		inbox:  newInbox(),
 		views:  make([]*engine.View, f.set.Len()),
 		books:  make([]*ticketBook, f.set.Len()),
-		topics: make([]topic, f.set.Len()*int(kinds)),
+		topics: make([]topic, f.set.Len()*int(numKinds)),
 	}
 	for i := range s.topics {
 		s.topics[i] = topic{
-			in:     f.set.Get(market.InstrumentID(i / int(kinds))),
-			kind:   kind(i % int(kinds)),
+			in:     f.set.Get(market.InstrumentID(i / int(numKinds))),
+			kind:   kind(i % int(numKinds)),
 			shared: &f.topics[i],
 		}
 	}
@@ -167,7 +167,7 @@ func (s *shard) nextDue() time.Time {
 // that have changed get snapshots.
 func (s *shard) reload() {
 	for i := range s.views {
-		of := s.topics[i*int(kinds) : (i+1)*int(kinds)]
+		of := s.topics[i*int(numKinds) : (i+1)*int(numKinds)]
 		if cur, view := s.views[i], s.feed.views[i].Load(); cur != view {
 			s.views[i] = view
 			for k := range marketKinds {
@@ -211,7 +211,7 @@ func (s *shard) publish(p *publication) {
 	}
 	s.views[i] = p.next
 	for k := range marketKinds {
-		t := &s.topics[i*int(kinds)+int(k)]
+		t := &s.topics[i*int(numKinds)+int(k)]
 		if len(t.subs) == 0 {
 			continue
 		}
@@ -351,7 +351,7 @@ func (s *shard) heartbeat(c *conn) {
 			more = true
 		}
 	}
-	s.answer(c, s.enc.closeHeartbeat())
+	s.reply(c, s.enc.closeHeartbeat())
 }
 
 // expireAhead sends snapshots of the topics in which c is still ahead after AheadWithin:
@@ -422,7 +422,7 @@ func (s *shard) join(c *conn) {
 	if c.stream != nil {
 		s.startStream(c)
 	} else {
-		s.answer(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
+		s.reply(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
 	}
 	if s.stop {
 		s.close(c, CloseRestart, "restart")

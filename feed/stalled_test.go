@@ -217,7 +217,7 @@ func (c *clientPool) resumeReading() {
 	for i, conn := range c.stalled {
 		readers.Go(func() {
 			if code, slow, err := readClose(conn); err != nil || code != CloseSlowConsumer || !slow {
-				c.t.Errorf("stalled reader %d: code %d, SLOW_CONSUMER told: %v, %v", i, code, slow, err)
+				c.t.Errorf("stalled reader %d: code %d, SLOW_CONSUMER sent: %v, %v", i, code, slow, err)
 			}
 		})
 	}

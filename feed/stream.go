@@ -80,7 +80,7 @@ func (s *shard) startStream(c *conn) {
 	head, request := c.stream.head, c.stream.request
 	c.stream.head, c.stream.request = nil, nil
 	c.push(appendRetry(head, reconnectAfter), nil)
-	s.answer(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
+	s.reply(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
 	s.serve(c, request)
 }
 

@@ -26,7 +26,7 @@ func TestEvents(t *testing.T) {
 	var want []string
 	for channel, frame := range map[string]func() []byte{
 		"status":    func() []byte { return e.welcome(&o, "s", 7) },
-		"control":   func() []byte { return e.fault(nil, faultSlow) },
+		"control":   func() []byte { return e.errorMessage(nil, faultSlow) },
 		"l2":        func() []byte { return e.snapshot(in, many, l2Depth100) }, // a frame of the middle length
 		"trades":    func() []byte { return e.snapshot(in, many, trades) },
 		"ticker":    func() []byte { return e.snapshot(in, many, ticker) },
@@ -109,7 +109,7 @@ func TestCollapseMarks(t *testing.T) {
 	c.collapse()
 	if len(c.pending) != 2 || !isMark(c.pending[0].data) || &c.pending[1].data[0] != &answer[0] ||
 		c.pendingBytes != len(id)-3+len(answer) || c.updateBytes != 0 || !sub.stale || c.stream.lastMark != (enginePos{}) {
-		t.Errorf("%+v of %d bytes; told %+v", c.pending, c.pendingBytes, c.stream.lastMark)
+		t.Errorf("%+v of %d bytes; sent %+v", c.pending, c.pendingBytes, c.stream.lastMark)
 	}
 }
 

@@ -41,15 +41,15 @@ func TestStreamResume(t *testing.T) {
 	}
 
 	// A view advances before the shard does, so wait for a client that has the update.
-	told := d.openStream("?symbol=SLUSD/USDC&channels=l2,trades", "")
-	told.wait("trades", "snapshot")
+	reported := d.openStream("?symbol=SLUSD/USDC&channels=l2,trades", "")
+	reported.wait("trades", "snapshot")
 	const missed = 5
 	for range missed {
 		d.order(0, market.Sell, 1000, 1) // prints
-		told.wait("l2", "update")
-		told.wait("trades", "update")
+		reported.wait("l2", "update")
+		reported.wait("trades", "update")
 	}
-	_ = told.conn.Close()
+	_ = reported.conn.Close()
 	for _, again := range []*sseClient{
 		d.openStream("?symbol=SLUSD/USDC", id),
 		d.openStream("?symbol=SLUSD/USDC&last_event_id="+id, ""),
@@ -152,7 +152,7 @@ func TestStreamHalfBatch(t *testing.T) {
 	s := d.openStream(query, "")
 	s.wait("l2", "snapshot")
 	send(true, restingOrder(9))
-	for s.marked() != "e1-9" { // it may have been told of the epoch first
+	for s.marked() != "e1-9" { // it may have got the epoch first
 	}
 	before := d.feed.View(0)
 	send(false, part(10, 700))
@@ -273,8 +273,8 @@ func TestStreamFollow(t *testing.T) {
 	seed := runtest.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 1))
 	d := newTestFeed(t, func(o *Options) { o.MaxPending, o.SendBuffer, o.Heartbeat = 2<<10, 4<<10, 10*time.Millisecond })
-	witness := d.dial()
-	witness.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["SLUSD/USDC","92C/SLUSD"],"depth":10}`)
+	observer := d.dial()
+	observer.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["SLUSD/USDC","92C/SLUSD"],"depth":10}`)
 	history := map[string][]seenPos{}
 	note := func(m *msg) {
 		if m.Symbol != "" {
@@ -283,7 +283,7 @@ func TestStreamFollow(t *testing.T) {
 		}
 	}
 	for len(history) < 4 {
-		note(witness.next())
+		note(observer.next())
 	}
 	const query = "?symbols=SLUSD/USDC,92C/SLUSD&depth=10"
 	f := newStreamReader(t)
@@ -330,7 +330,7 @@ func TestStreamFollow(t *testing.T) {
 				}
 			}
 			for h := history[key]; h[len(h)-1].seq < seq; h = history[key] {
-				note(witness.next())
+				note(observer.next())
 			}
 		}
 	}
@@ -341,7 +341,7 @@ func TestStreamFollow(t *testing.T) {
 		for key, all := range history {
 			for _, p := range all {
 				if p.engineSeq <= m.engineSeq && p.seq > m.seqs[key] && m.seqs[key] > 0 {
-					t.Fatalf("seed %d: an id tells of %d, and %s was at %d, not %d", seed, m.engineSeq, key, m.seqs[key], p.seq)
+					t.Fatalf("seed %d: an id says %d, and %s was at %d, not %d", seed, m.engineSeq, key, m.seqs[key], p.seq)
 				}
 			}
 		}

@@ -51,8 +51,8 @@ func TestTicketsAllocate(t *testing.T) {
 	}
 	before := f.stats.encoded.Load()
 	allocs := testing.AllocsPerRun(1000, turn)
-	if told := f.stats.encoded.Load() - before; told < 900 {
-		t.Fatalf("%d updates: this run shows little", told)
+	if reported := f.stats.encoded.Load() - before; reported < 900 {
+		t.Fatalf("%d updates: this run shows little", reported)
 	}
 	if allocs > 4 {
 		t.Errorf("%.1f allocations a change; want the list, the book, the update and a closure at most", allocs)

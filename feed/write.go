@@ -184,7 +184,7 @@ func (s *shard) checkWaiting(c *conn) {
 func (s *shard) closeSlow(c *conn) {
 	s.feed.stats.slow.Add(1)
 	c.collapse()
-	c.push(c.encodeOwn(s.enc.fault(nil, faultSlow)), nil)
+	c.push(c.encodeOwn(s.enc.errorMessage(nil, faultSlow)), nil)
 	s.close(c, CloseSlowConsumer, "SLOW_CONSUMER")
 	// Give it longer than CloseWithin, because it is slow.
 	c.closeBy = s.now.Add(max(s.feed.o.SlowAfter, s.feed.o.CloseWithin))

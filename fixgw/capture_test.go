@@ -61,7 +61,7 @@ func TestDropCopy(t *testing.T) {
 		t.Errorf("571, 75 or 880 of %s", copied)
 	}
 	if again := tkc.want("35=AE 448=TK 11=x"); again.Pick(571, 17, 880) != copied.Pick(571, 17, 880) {
-		t.Errorf("two sessions are told of one fill: %s and %s", copied, again)
+		t.Errorf("two sessions received one fill: %s and %s", copied, again)
 	}
 	other := mmc.want("35=AE 39=1 32=4.00 31=1.5000 54=1 11=a 448=MM 37=" + resting.Get(37))
 	if other.Get(880) != copied.Get(880) || other.Get(571) == copied.Get(571) {
@@ -256,7 +256,7 @@ func TestClaimCapture(t *testing.T) {
 	captured.Want(t, same+"11=c1 571="+fill.Get(17)+" 17="+fill.Get(17)+" 60="+fill.Get(60)+" 198="+report.Get(198))
 	tkc.await("35=AE 37="+claim).Want(t, same+"11=c1 5612=settled 571="+fill.Get(17))
 
-	// One that was taken by AJ has no ClOrdID; a session that has asked for copies
+	// A quote that was accepted by AJ has no ClOrdID; a session that has asked for copies
 	// gets one of its own.
 	quote := tkc.quoted("r2", "")
 	tkc.send("AJ", "693=a1|117="+quote.Get(117)+"|694=1|55=SLUSD/USDC|")

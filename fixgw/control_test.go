@@ -99,7 +99,7 @@ func TestResetWhileReported(t *testing.T) {
 			}
 		}
 	}
-	// What came after the last reset is there under the numbers from 1 on.
+	// Messages after the last reset are there under the numbers from 1 on.
 	messages := d.gateway.SessionNamed("MM").Messages
 	next := messages.NextSenderMsgSeqNum()
 	want := 1

@@ -79,9 +79,9 @@ func TestCustomSession(t *testing.T) {
 	}
 }
 
-// TestLogonWishes: what a Logon asks for outlives the connection and the
+// TestLogonRequests: the options of a Logon outlive the connection and the
 // process, until the next Logon; anything but Y and N is refused.
-func TestLogonWishes(t *testing.T) {
+func TestLogonRequests(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	has := func(cancel, dropCopy, custom bool) {

@@ -87,7 +87,7 @@ func (d *harness) rawOf(t *testing.T, compID string) *rawConn {
 }
 
 // TestGapTimeout: a session whose gap is not filled is ended with the reason, and
-// the next one asks for the same message. One that gets on stays.
+// the next one asks for the same message. A session that makes progress stays.
 func TestGapTimeout(t *testing.T) {
 	t.Parallel()
 	const patience = 300 * time.Millisecond

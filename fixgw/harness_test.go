@@ -42,14 +42,14 @@ func (j *memJournal) Append(_ uint64, a, b []engine.Command) error {
 	return nil
 }
 
-type engineDoor struct {
+type engineWithOrders struct {
 	*engine.Engine
 	orders *engine.Consumer
 }
 
-func (e engineDoor) RunInline(step func()) { e.Engine.RunInline(e.orders, step) }
+func (e engineWithOrders) RunInline(step func()) { e.Engine.RunInline(e.orders, step) }
 
-func (e engineDoor) NextOrderID() market.OrderID { return e.OrderIDs().Next() }
+func (e engineWithOrders) NextOrderID() market.OrderID { return e.OrderIDs().Next() }
 
 // harness is a gateway with a real engine behind it, on a journal and a store that
 // outlive it.
@@ -135,11 +135,11 @@ func (d *harness) start() {
 		store = d.disk
 	}
 	var err error
-	doors := Dependencies{MarketData: d.views, Desk: d.offers, Settlement: d.bank}
+	deps := Dependencies{MarketData: d.views, Desk: d.offers, Settlement: d.bank}
 	if d.till != nil {
-		doors.Settlement = d.till
+		deps.Settlement = d.till
 	}
-	d.gateway, err = New(d.options, nil, store, doors, d.set)
+	d.gateway, err = New(d.options, nil, store, deps, d.set)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func (d *harness) start() {
 		d.t.Fatal(err)
 	}
 	orders, views := d.engine.Consumer("fix"), d.engine.Consumer("md")
-	d.gateway.engine = engineDoor{d.engine, orders}
+	d.gateway.engine = engineWithOrders{d.engine, orders}
 	ctx, cancel := context.WithCancel(context.Background())
 	d.cancel, d.done, d.stopped = cancel, make(chan error, 3), false
 	go func() { d.done <- d.engine.Run(ctx) }()

@@ -139,7 +139,7 @@ func TestProofForm(t *testing.T) {
 	// Two sides, which the dictionary takes.
 	tk.send("AE", strings.Replace(wiretest.PaymentReportBody(reportFields(claim, "p1", text)), "552=1|", "552=2|54=1|37=x|", 1))
 	tk.acked("939=1 571=p1").Text(t, `INVALID_FIELD: NoSides (552) "2": must be 1`)
-	// What the dictionary demands is a session reject.
+	// A violation of the dictionary is a session reject.
 	for tag, want := range map[int]string{570: "371=570", 60: "371=60", 37: "371=37"} {
 		fields := reportFields(claim, "p1", text)
 		delete(fields, tag)

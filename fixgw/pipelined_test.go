@@ -10,7 +10,7 @@ import (
 	"blockdesk/fixgw/session/sessiontest"
 )
 
-// What a client says without waiting for answers.
+// Messages that a client sends without waiting for answers.
 
 // TestNothingAfterLogout: what comes behind a client's own Logout, even another
 // Logon, opens no session and enters no order: cancel on disconnect has been.

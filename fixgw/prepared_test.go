@@ -85,12 +85,12 @@ func TestEarlySessionsOfOthers(t *testing.T) {
 		early = takeEarly(t, &spares, &o.Options, o.Participants[:1])
 		o.Prepared = early
 	})
-	for _, who := range []string{"MM", "TAKER"} {
-		c := d.dial(who, keep(1, 1))
+	for _, compID := range []string{"MM", "TAKER"} {
+		c := d.dial(compID, keep(1, 1))
 		c.order("a", "1", "10", "1", "59=1|")
 		c.want("35=8 11=a 150=0")
-		if d.hooks.PreparedFor(who, early) {
-			t.Errorf("%s has a session that was stopped", who)
+		if d.hooks.PreparedFor(compID, early) {
+			t.Errorf("%s has a session that was stopped", compID)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (d *harness) post(in market.InstrumentID, dollars ...uint64) {
 	await.True(d.t, "the ticket in the view", func() bool { return len(d.offers.View().Tickets) > before })
 }
 
-// ask has the engine do a request of the service. What came of it is not waited
+// ask has the engine do a request of the service. Its outcome is not waited
 // for.
 func (d *harness) ask(r rfq.Request) {
 	d.t.Helper()

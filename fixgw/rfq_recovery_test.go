@@ -68,7 +68,7 @@ func deskRecords(s *kvtest.Memory) map[string]string {
 }
 
 // reports returns every execution report in the message stores, by session and
-// ExecID. One that is there twice must say the same.
+// ExecID. A report that is there twice must say the same.
 func reports(t *testing.T, g *Gateway) map[string]map[string]string {
 	t.Helper()
 	all := map[string]map[string]string{}
@@ -194,7 +194,7 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 		if got := deskRecords(left); !maps.Equal(got, wantRecords) {
 			t.Fatalf("after %d commits: the records differ", n)
 		}
-		// What was answered is answered again.
+		// An answered request is answered again.
 		for _, key := range []string{"settled", wire.QuoteReqPrefix + "r2", wire.QuoteRespPrefix + "aj", "full"} {
 			s := again.blotterOf(again.SessionNamed("MM"))
 			if key == "settled" {

@@ -328,13 +328,13 @@ func TestResendLimit(t *testing.T) {
 
 // busy is an engine that refuses, or swallows, commands on request.
 type busy struct {
-	engineDoor
+	engineWithOrders
 	why atomic.Pointer[error] // nil = it works; nil in it = it swallows
 }
 
 // makeBusy puts one before the engine, while nobody is connected.
 func (d *harness) makeBusy() *busy {
-	b := &busy{engineDoor: d.gateway.engine.(engineDoor)}
+	b := &busy{engineWithOrders: d.gateway.engine.(engineWithOrders)}
 	d.gateway.engine = b
 	return b
 }
@@ -343,14 +343,14 @@ func (b *busy) Submit(c *engine.Command) error {
 	if why := b.why.Load(); why != nil {
 		return *why
 	}
-	return b.engineDoor.Submit(c)
+	return b.engineWithOrders.Submit(c)
 }
 
 func (b *busy) Enqueue(c *engine.Command) error {
 	if why := b.why.Load(); why != nil {
 		return *why
 	}
-	return b.engineDoor.Enqueue(c)
+	return b.engineWithOrders.Enqueue(c)
 }
 
 // TestSequenceResetIsBounded: no NewSeqNo moves the session to where no message

@@ -95,7 +95,7 @@ func (l *ledger) take(m sessiontest.Message) error {
 	case "8":
 		return l.report(m)
 	case "9":
-		// One that the gateway gives itself uses no ClOrdID up, and what the engine
+		// A rejection by the gateway itself uses no ClOrdID up, and what the engine
 		// says again after a crash may know less: see follower.refused.
 		return l.answer(m.Get(11), "")
 	case "r":
@@ -314,13 +314,13 @@ func (l *ledger) live() map[string]*reportedOrder {
 	return live
 }
 
-// compare returns how what was told differs from what the journal tells; both by
+// compare returns how the sent reports differ from those of the journal; both by
 // ExecID.
 func (l *ledger) compare(want map[string]string) []string {
 	var wrong []string
 	for execID, text := range want {
 		if got := l.reports[execID]; got != text {
-			wrong = append(wrong, fmt.Sprintf("report %s: told %q, the journal says %q", execID, got, text))
+			wrong = append(wrong, fmt.Sprintf("report %s: sent %q, the journal says %q", execID, got, text))
 		}
 	}
 	for execID := range l.places {

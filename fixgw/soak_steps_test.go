@@ -9,7 +9,7 @@ import (
 	"blockdesk/fixgw/session"
 )
 
-// What a trader of the soak does, by its dice.
+// The actions of a trader of the soak, by its dice.
 
 // step does one thing, then reads a little.
 func (k *trader) step() error {

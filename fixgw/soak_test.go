@@ -61,7 +61,7 @@ type soak struct {
 	client *tls.Config // nil = the gateway speaks plain TCP now
 	expiry time.Time   // of the last GTD order
 
-	ready           sync.WaitGroup // traders that have everything they are owed
+	ready           sync.WaitGroup // traders that have all expected reports
 	finished, ended atomic.Bool    // no new requests; nothing more comes
 	broken          chan error     // what breaks a law; the first few
 	refused         atomic.Int64   // logons of the storm
@@ -289,7 +289,7 @@ func (s *soak) crash(r *rand.Rand) {
 	s.desk.disk = s.disk
 }
 
-// settle waits until every trader has what it is owed, all orders that end by
+// settle waits until every trader has all expected reports, all orders that end by
 // themselves have, and the gateway has followed all of it. That takes as long as the
 // machine needs; only a time without any answer is a loss.
 func (s *soak) settle(running <-chan error) {
@@ -410,7 +410,7 @@ func (s *soak) quiet(before int) {
 	}
 }
 
-// compare holds what was told to the journal, the journal to the engine, and the
+// compare checks the sent reports against the journal, the journal to the engine, and the
 // two sides of each trade to each other.
 func (s *soak) compare(traders []*trader) {
 	want, replica := s.replay()
@@ -435,13 +435,13 @@ func (s *soak) compare(traders []*trader) {
 		replica.State.Orders(in.ID, func(r book.LiveOrder) {
 			id := fmt.Sprint(r.ID)
 			if o := live[id]; o == nil || o.leaves != r.Open || o.in.ID != in.ID || o.side != string('0'+byte(r.Side)) {
-				s.t.Errorf("the book has %d open of order %s, its client was told %+v", r.Open, id, o)
+				s.t.Errorf("the book has %d open of order %s, its client received %+v", r.Open, id, o)
 			}
 			delete(live, id)
 		})
 	}
 	for id, o := range live {
-		s.t.Errorf("the book does not have order %s, which its client was told is live: %+v", id, o)
+		s.t.Errorf("the book does not have order %s, which is live in its client's reports: %+v", id, o)
 	}
 }
 
@@ -457,7 +457,7 @@ func (s *soak) pairs(fills map[string]fill) {
 		}
 		o, ok := fills[other]
 		if !ok || o.symbol != f.symbol || o.qty != f.qty || o.price != f.price || o.side == f.side {
-			s.t.Errorf("one side of trade %s was told %+v, the other %+v", execID, f, o)
+			s.t.Errorf("one side of trade %s received %+v, the other %+v", execID, f, o)
 		}
 	}
 }

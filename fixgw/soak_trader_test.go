@@ -402,12 +402,12 @@ func TestRepeats(t *testing.T) {
 	for i := range waiting {
 		waiting[i] = strconv.Itoa(i)
 	}
-	unheard := []time.Duration{0, 1, 3, 7, 15, 25, 35}
+	silences := []time.Duration{0, 1, 3, 7, 15, 25, 35}
 	heard := []time.Duration{0, 1, 2, 3, 4}
 	for _, answers := range []bool{false, true} {
 		var p repeats
 		var asked []time.Duration
-		start, waiting, want := time.Unix(1, 0), slices.Clone(waiting), unheard
+		start, waiting, want := time.Unix(1, 0), slices.Clone(waiting), silences
 		if answers {
 			want = heard
 		}
@@ -485,7 +485,7 @@ func (k *trader) hearOut() error {
 	k.lastReceived = time.Now()
 	for k.lastHeartbeatID != mark || k.nextIn <= k.high {
 		if k.over {
-			return fmt.Errorf("%s: the session ends before all was told: next %d, seen %d", k.compID, k.nextIn, k.high)
+			return fmt.Errorf("%s: the session ends before all was sent: next %d, seen %d", k.compID, k.nextIn, k.high)
 		}
 		if now := time.Now(); k.lastHeartbeatID != mark && now.After(again) {
 			again = now.Add(time.Second)

@@ -66,11 +66,11 @@ func TestBoardConfig(t *testing.T) {
 		if err := json.Unmarshal(body, &c); err != nil {
 			t.Fatal(err)
 		}
-		if told := c.DemoChain != nil; told != (demo != "") || told && *c.DemoChain != chain {
-			t.Errorf("demo %q: the page is told %s", demo, body)
+		if reported := c.DemoChain != nil; reported != (demo != "") || reported && *c.DemoChain != chain {
+			t.Errorf("demo %q: the page got %s", demo, body)
 		}
 		if c.Base != "https://desk.example/behind" || c.WS != "wss://ws.example" || c.API != "http://"+g.APIAddr().String() || c.Refresh != 10 || c.Groups == nil || len(c.Groups) > 0 {
-			t.Errorf("the page is told %s", body)
+			t.Errorf("the page got %s", body)
 		}
 		if c.Network != catalog.ExecutionNetwork {
 			t.Errorf("network %q", c.Network)
@@ -95,7 +95,7 @@ func TestBoardConfigOfGroups(t *testing.T) {
 	us := eu.o.Shards.All[1]
 	if len(c.Groups) != 1 || c.Groups[0].Name != "us" || c.Groups[0].Base != us.Nodes[0].Base || c.Groups[0].WS != "wss://us.example" ||
 		len(c.Groups[0].Symbols) != len(us.Instruments) || c.Groups[0].Symbols[0] != us.Instruments[0].Symbol {
-		t.Errorf("the page is told %s", body)
+		t.Errorf("the page got %s", body)
 	}
 	resp, _ := eu.get(t, site.PathBoardPage)
 	if policy := resp.Header.Get("Content-Security-Policy"); !strings.Contains(policy, " wss://us.example; ") || strings.Contains(policy, us.Nodes[0].Base) {

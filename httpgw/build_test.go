@@ -318,9 +318,9 @@ func TestBuildState(t *testing.T) {
 	}
 	rig = newDvPRig(t, func(d *Dependencies, _ *Options) { d.Cosigner = nil })
 	if got := get("B000000000002e", ""); got.status != 503 || got.header.Get("Retry-After") != "10" {
-		t.Errorf("without a door: status %d: %s", got.status, got.body)
+		t.Errorf("without a settlement: status %d: %s", got.status, got.body)
 	}
 	if got := get("B2e", ""); got.status != 404 {
-		t.Errorf("no build, without a door: status %d: %s", got.status, got.body)
+		t.Errorf("no build, without a settlement: status %d: %s", got.status, got.body)
 	}
 }

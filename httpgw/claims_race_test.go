@@ -199,7 +199,7 @@ func TestClaimsRace(t *testing.T) {
 		})
 	}
 	done.Wait()
-	// What large pieces have left over goes in small ones.
+	// The remainder of the large pieces is claimed in small ones.
 	for n := int64(attempts) + 1; !exhausted(d.View().Ticket(ticket)) && n < 3*int64(attempts)+100; n++ {
 		racers[0].claim(n, 1)
 	}
@@ -277,7 +277,7 @@ func checkSold(t *testing.T, g *Gateway, d *desk.Desk, ticket market.TicketID, s
 		terms := &h.Claim.Terms
 		if len(h.States) != 1 || h.Claim.State != rfq.ClaimReserved || terms.Fill.String() != a.Claim.Fill ||
 			strconv.FormatUint(terms.Base, 10) != a.Claim.Base || base58.Encode(h.Claim.Wallet[:]) != a.Claim.Wallet {
-			t.Errorf("told %+v, kept %+v", a, h.Claim)
+			t.Errorf("answered %+v, stored %+v", a, h.Claim)
 		}
 		byTranche[terms.Tranche] += terms.Fill.USD()
 		if p, bad := read([]byte(text)); bad != nil || !strings.Contains(string(p.Body), a.Claim.Wallet) {
@@ -290,8 +290,8 @@ func checkSold(t *testing.T, g *Gateway, d *desk.Desk, ticket market.TicketID, s
 	}
 	for i := range shown.Tranches {
 		tr := &shown.Tranches[i]
-		if told := byTranche[tr.ID]; told != tr.Capacity || tr.Reserved != told || tr.Available() != 0 || tr.Filled != 0 {
-			t.Errorf("tranche %d: capacity %d, reserved %d, told %d", tr.ID, tr.Capacity, tr.Reserved, told)
+		if reported := byTranche[tr.ID]; reported != tr.Capacity || tr.Reserved != reported || tr.Available() != 0 || tr.Filled != 0 {
+			t.Errorf("tranche %d: capacity %d, reserved %d, answered %d", tr.ID, tr.Capacity, tr.Reserved, reported)
 		}
 	}
 	t.Logf("%d claims granted", len(sold))

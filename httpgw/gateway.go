@@ -30,7 +30,7 @@ type Gateway struct {
 	site   *site.Endpoints
 	desk   terms.Desk   // nil = no RFQ routes
 	shards *shardRouter // nil = the instruments are not split
-	merged *wideView    // all groups as one; nil with groups
+	merged *mergedView  // all groups as one; nil with groups
 	limits [wire.LimitClassCount]*wire.Limit
 	gzip   wire.GzipPool
 }

@@ -205,7 +205,7 @@ func TestStreamRoute(t *testing.T) {
 	deps.Stream = func(ctx *fasthttp.RequestCtx) {
 		asked.Add(1)
 		if id := ctx.Response.Header.Peek("X-Request-Id"); len(id) == 0 {
-			t.Error("the door is not told the request's id")
+			t.Error("the handler does not get the request's id")
 		}
 		ctx.SetContentType("text/event-stream; charset=utf-8")
 		ctx.SetBodyString("event: status\n\n")
@@ -232,6 +232,6 @@ func TestStreamRoute(t *testing.T) {
 	deps.Stream = nil
 	o.Market = wire.Rate{PerMinute: 60, Burst: 20}
 	if resp, _ := gatewaytest.Do(t, start(t, o, b, deps).BaseAddr(), "GET", path, ""); resp.StatusCode != 404 {
-		t.Errorf("without a door: status %d", resp.StatusCode)
+		t.Errorf("without a handler: status %d", resp.StatusCode)
 	}
 }

@@ -16,11 +16,11 @@ import (
 	"blockdesk/market"
 )
 
-// wideView presents all shards as one, for documents that list everything. Its
+// mergedView presents all shards as one, for documents that list everything. Its
 // instruments are those of this shard, with their numbers, and then those of the others
 // in the order of the configuration. It leaves out the desk of a shard that is older
 // than deskStale, because old prices and offers are no longer valid.
-type wideView struct {
+type mergedView struct {
 	set      *market.Instruments
 	own      catalog.Views
 	desk     rfqapi.DeskReader // of this shard; nil = none
@@ -52,8 +52,8 @@ type mergedFacts struct {
 // choice).
 const reasonUnreachable = "group_unreachable"
 
-func newMergedView(g *Gateway, views catalog.Views, facts func() *catalog.Facts) (*wideView, error) {
-	w := &wideView{
+func newMergedView(g *Gateway, views catalog.Views, facts func() *catalog.Facts) (*mergedView, error) {
+	w := &mergedView{
 		own: views, shards: g.shards, first: map[*remoteShard]market.InstrumentID{}, clock: g.opts.Clock, ownFacts: facts,
 	}
 	if g.desk != nil {
@@ -78,7 +78,7 @@ func newMergedView(g *Gateway, views catalog.Views, facts func() *catalog.Facts)
 }
 
 // freshDesk returns the last desk of a shard, or nil if it is stale.
-func (w *wideView) freshDesk(to *remoteShard) *partialDesk {
+func (w *mergedView) freshDesk(to *remoteShard) *partialDesk {
 	if p := to.last.desk.Load(); p != nil && w.clock()-p.at < int64(deskStale) {
 		return p
 	}
@@ -87,7 +87,7 @@ func (w *wideView) freshDesk(to *remoteShard) *partialDesk {
 
 // View returns the view of an instrument, or nil if there is none now. That of another
 // shard's instrument has only the status and the best prices.
-func (w *wideView) View(id market.InstrumentID) *engine.View {
+func (w *mergedView) View(id market.InstrumentID) *engine.View {
 	to := w.shardOf[id]
 	if to == nil {
 		return w.own.View(id)
@@ -99,15 +99,15 @@ func (w *wideView) View(id market.InstrumentID) *engine.View {
 }
 
 // statusOf returns the status of another shard's instrument.
-func (w *wideView) statusOf(id market.InstrumentID) uint8 {
+func (w *mergedView) statusOf(id market.InstrumentID) uint8 {
 	if v := w.View(id); v != nil {
 		return v.Status
 	}
 	return marketapi.StatusUnknown
 }
 
-// mergedDeskView is wideView for [pages].
-type mergedDeskView struct{ *wideView }
+// mergedDeskView is mergedView for [pages].
+type mergedDeskView struct{ *mergedView }
 
 // View returns the desks of all shards as one: the same value until one changes. Its Seq
 // is that of this shard's desk.
@@ -192,7 +192,7 @@ func mergeDeliveries(list []rfq.Lock, l rfq.Lock) []rfq.Lock {
 // Facts returns the facts of all shards as one, those of this shard first. For a shard
 // whose facts are older than factsStale it returns only what does not change, with the
 // reason.
-func (w *wideView) Facts() *catalog.Facts {
+func (w *mergedView) Facts() *catalog.Facts {
 	own := w.ownFacts()
 	if cached := w.facts.Load(); cached != nil && cached.isOf(own, w) {
 		return cached.facts
@@ -223,13 +223,13 @@ func (w *wideView) Facts() *catalog.Facts {
 }
 
 // factsOf returns the last facts of a shard, and whether they are fresh.
-func (w *wideView) factsOf(to *remoteShard) (p *partialFacts, live bool) {
+func (w *mergedView) factsOf(to *remoteShard) (p *partialFacts, live bool) {
 	p = to.last.facts.Load()
 	return p, p != nil && w.clock()-p.at < int64(factsStale)
 }
 
 // isOf reports whether the inputs have not changed.
-func (m *mergedFacts) isOf(own *catalog.Facts, w *wideView) bool {
+func (m *mergedFacts) isOf(own *catalog.Facts, w *mergedView) bool {
 	if m.own != own {
 		return false
 	}
@@ -285,7 +285,7 @@ var shardsHeader = []byte("X-Groups")
 
 // appendShardAges appends the value of X-Groups: this shard, then each other shard with
 // the age of its data, or ";unreachable" if its data is left out.
-func (w *wideView) appendShardAges(dst []byte, of wire.Merged) []byte {
+func (w *mergedView) appendShardAges(dst []byte, of wire.Merged) []byte {
 	dst = append(dst, w.shards.name...)
 	for _, to := range w.shards.all {
 		dst = append(append(dst, ", "...), to.Name...)

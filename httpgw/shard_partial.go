@@ -34,7 +34,7 @@ const (
 )
 
 // partialDesk is another shard's desk with the best prices of its books. Its instruments
-// have the numbers of wideView.
+// have the numbers of mergedView.
 type partialDesk struct {
 	*shardwire.Desk
 	at   int64  // when it was requested, on Options.Clock

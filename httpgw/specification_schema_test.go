@@ -27,7 +27,7 @@ import (
 	"blockdesk/sdk/openapitest"
 )
 
-// What the service answers today is held to the specification by cmd, on the
+// Present answers of the service are checked against the specification by cmd, on the
 // whole program. Here are the answers that it cannot be brought to give: those
 // behind a settlement, and those of a desk in trouble.
 
@@ -93,7 +93,7 @@ func TestCodesAreDescribed(t *testing.T) {
 	}
 	for _, word := range words {
 		if !strings.Contains(reasons, "`"+word+"`") {
-			t.Errorf("the reason %s is not told", word)
+			t.Errorf("the reason %s is not documented", word)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestCodesAreDescribed(t *testing.T) {
 func ownReasons(t *testing.T) (all []string) {
 	t.Helper()
 	var files []string
-	// What operators are refused, in package admin, is not in the public specification.
+	// The refusals for operators, in package admin, are not in the public specification.
 	for _, folder := range []string{".", "wire", "terms", "market", "rfq", "dvp", "site"} {
 		found, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		if err != nil {

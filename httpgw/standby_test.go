@@ -419,7 +419,7 @@ func TestDeposed(t *testing.T) {
 		if !c.over {
 			continue
 		}
-		// What comes later is sent on, unread.
+		// Later bytes are forwarded unread.
 		if got := w.post(t, rfqapi.PathRFQ+"quote", quoteBody); got.status != http.StatusTemporaryRedirect {
 			t.Errorf("%s, the next: status %d: %s", name, got.status, got.body)
 		}

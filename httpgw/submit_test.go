@@ -145,7 +145,7 @@ func TestSubmitRefusals(t *testing.T) {
 	}
 	without := newDvPRig(t, func(d *Dependencies, _ *Options) { d.Cosigner = nil })
 	if got := without.refusedAs(t, terms.PathSubmit, submitBody, 503, wire.CodeChainUnavailable, "", ""); got.header.Get("Retry-After") != "10" {
-		t.Errorf("without a door: %v", got.header)
+		t.Errorf("without a settlement: %v", got.header)
 	}
 }
 

@@ -351,7 +351,7 @@ func (b *Backfill) Unavailable(why error) (Progress, error) {
 	return b.extend(l.trace(), why), nil
 }
 
-// skipContested leaves a contested transaction out of the run, as doubtful.
+// skipContested leaves a contested transaction out of the run, as uncertain.
 func (b *Backfill) skipContested(l *listedTx, newer bool, why error) Progress {
 	p := Progress{Kind: ReadOlder, Trace: l.trace(), Err: why}
 	if b.skipped == nil {

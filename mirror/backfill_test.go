@@ -372,7 +372,7 @@ func TestBackfillFaults(t *testing.T) {
 		"another slot":       {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.Slot++ } }, mirror.ErrHistory, 8},
 		"another time":       {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.BlockTime++ } }, mirror.ErrHistory, 8},
 		"failed after all":   {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.Failed = true } }, mirror.ErrHistory, 8},
-		"vaults untold":      {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.TokensAfter = nil } }, mirror.ErrNoBalance, 1},
+		"no vault balances":  {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.TokensAfter = nil } }, mirror.ErrNoBalance, 1},
 		"transfers left out": {func(n *pastNode) { n.change = func(c *ledger.Confirmed) { c.Inner = nil } }, mirror.ErrUnbalanced, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -400,7 +400,7 @@ func TestBackfillFaults(t *testing.T) {
 				}
 			}
 			node.well()
-			for range 2 { // what an old list told may be as of too long ago
+			for range 2 { // an old list may be too old
 				if err := f.poll(); err != nil {
 					t.Fatal(err)
 				}
@@ -409,8 +409,8 @@ func TestBackfillFaults(t *testing.T) {
 				f.wants(len(node.list))
 				return
 			}
-			// A skipped transaction makes the windows doubtful, not wrong.
-			if r := f.windows.At(time.Unix(f.now, 0)); r.Day.Status != mirror.Doubtful || r.Day.Swaps != 0 {
+			// A skipped transaction makes the windows uncertain, not wrong.
+			if r := f.windows.At(time.Unix(f.now, 0)); r.Day.Status != mirror.Uncertain || r.Day.Swaps != 0 {
 				t.Errorf("%+v", r.Day)
 			}
 			f.now += day + 100
@@ -431,7 +431,7 @@ func TestBackfillHidden(t *testing.T) {
 		if err := f.poll(); err != nil {
 			t.Fatal(err)
 		}
-		if r := f.windows.At(time.Unix(f.now, 0)); r.Day.Status != mirror.Doubtful {
+		if r := f.windows.At(time.Unix(f.now, 0)); r.Day.Status != mirror.Uncertain {
 			t.Errorf("%d hidden: %+v", hidden, r.Day)
 		}
 	}
@@ -519,7 +519,7 @@ func TestBackfillTime(t *testing.T) {
 	if err := f.poll(); err != nil {
 		t.Fatal(err)
 	}
-	if r := f.windows.At(time.Unix(f.now, 0)); r.Day.Status != mirror.Doubtful || f.Cursor().Newest.Time != 0 {
+	if r := f.windows.At(time.Unix(f.now, 0)); r.Day.Status != mirror.Uncertain || f.Cursor().Newest.Time != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -673,7 +673,7 @@ func TestBackfillProperty(t *testing.T) {
 				poll()
 			case 1:
 				grow()
-			case 2: // a crash: the cursor may be older than what was told
+			case 2: // a crash: the cursor may be older than the published swaps
 				back := min(rapid.IntRange(0, 3).Draw(t, "lost"), len(cursors)-1)
 				f.from(cursors[len(cursors)-1-back])
 				cursors = cursors[:len(cursors)-back]

@@ -90,8 +90,8 @@ type lotLayout struct {
 	// side parses an account of bids or asks, and returns its tree and the number of
 	// orders outside of it.
 	side func(a *rpc.Account, side market.Side) (t critTree, unshown int, err error)
-	// live reports whether a leaf has not expired.
-	live func(leaf []byte, at Clock) bool
+	// unexpired reports whether a leaf has not expired.
+	unexpired func(leaf []byte, at Clock) bool
 	// maxLots is the largest price and quantity in lots.
 	maxLots uint64
 }
@@ -173,7 +173,7 @@ func (b *lotBook) readSide(g *levelBuilder, at Clock, a *rpc.Account, address so
 		switch {
 		case price > b.layout.maxLots || quantity > b.layout.maxLots:
 			return false, malformed(address, "%d lots at %d", quantity, price)
-		case quantity == 0 || !b.layout.live(leaf, at):
+		case quantity == 0 || !b.layout.unexpired(leaf, at):
 			return true, nil
 		}
 		more, ok := g.add(market.Uint128{Lo: price}, market.Mul(quantity, b.market.baseLot))

@@ -61,15 +61,15 @@
 // Cost: a book is walked from its best order and only as deep as the listing asks, and
 // decoding into a used Depth does not allocate: BenchmarkDecode reads the largest account of
 // each layout in 10 to 160 µs. After 1024 expired or empty orders of a Manifest book, the
-// live ones are searched in memory order: an account of 10 MiB without live orders takes
-// 0.6 ms. Only a book with more than 1024 live orders behind 1024 dead ones, or with
+// unexpired ones are searched in memory order: an account of 10 MiB without unexpired orders takes
+// 0.6 ms. Only a book with more than 1024 unexpired orders behind 1024 expired ones, or with
 // thousands of orders at a few prices, takes some milliseconds.
 //
 // Limits: [MaxLevels], [MaxBookAccount], [MaxPending], [MaxWindowSwaps]; of a service:
 // [MaxPairs], [MaxShownLevels], [MaxObserved], [MaxSnapshots], [MaxTraders], [MaxAttempts],
 // [MaxSignatures], Options.MaxUnnumbered. If two nodes list different transactions, there is
 // no majority: the history waits up to 8 cycles, then omits the contested ones and marks its
-// windows as doubtful; with more than 16 contested ones on a page it waits until the nodes
+// windows as uncertain; with more than 16 contested ones on a page it waits until the nodes
 // agree. A single node is believed. If nodes order the transactions of a slot differently and
 // no order has a majority, the first node's counts. An account of 10 MiB needs an rpc client
 // that accepts answers of 14 MiB. Swaps with an ordinal take some 300 bytes each on disk, for

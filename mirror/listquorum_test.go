@@ -18,8 +18,8 @@ import (
 type fixedPages []func(page rpc.Page) ([]rpc.SignatureInfo, error)
 
 func (n fixedPages) SignaturePageFromAll(_ context.Context, _ solana.Address, page rpc.Page, _ rpc.Commitment) (views []rpc.NodeSignatures, err error) {
-	for i, tell := range n {
-		list, err := tell(page)
+	for i, answer := range n {
+		list, err := answer(page)
 		views = append(views, rpc.NodeSignatures{Upstream: fmt.Sprint(i), Err: err, List: list})
 	}
 	return views, nil
@@ -121,7 +121,7 @@ func TestListsProperty(t *testing.T) {
 		for range 100 {
 			got, err := l.List(t.Context(), solana.Address{}, page)
 			if errors.Is(err, errContradicted) {
-				return // too many of two nodes' differences: nothing is told
+				return // too many of two nodes' differences: nothing is returned
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -145,10 +145,10 @@ func TestListsProperty(t *testing.T) {
 			}
 		}
 		for _, s := range truth {
-			told, ok := seen[s.Signature]
+			published, ok := seen[s.Signature]
 			delete(seen, s.Signature)
-			if ok && (told.Slot != s.Slot || told.Failed != s.Failed || told.BlockTime != s.BlockTime && told.BlockTime != 0) {
-				t.Errorf("told as %+v: %+v", told, s)
+			if ok && (published.Slot != s.Slot || published.Failed != s.Failed || published.BlockTime != s.BlockTime && published.BlockTime != 0) {
+				t.Errorf("published as %+v: %+v", published, s)
 			}
 			if !ok && !contested[s.Signature] && s.Slot >= low && !lags && page.Limit > 2*largest {
 				t.Errorf("left out: %+v", s)

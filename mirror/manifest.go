@@ -38,10 +38,10 @@ const (
 	manifestHeight = 64
 	// manifestPriceDecimals is the number of fractional digits of a price.
 	manifestPriceDecimals = 18
-	// manifestDead is the number of dead orders that a walk visits before the live ones are
-	// searched in memory order. manifestLive bounds a side's live orders for that search.
-	manifestDead = 1024
-	manifestLive = 1024
+	// maxExpiredOrders is the number of expired orders that a walk visits before the others are
+	// searched in memory order. maxUnexpiredOrders bounds a side's unexpired orders for that search.
+	maxExpiredOrders   = 1024
+	maxUnexpiredOrders = 1024
 )
 
 type manifest struct {
@@ -97,7 +97,7 @@ func (b *manifest) Decode(into *Depth, at Clock, accounts []*rpc.Account) error 
 	d := accounts[0].Data
 	bids := levelBuilder{scale: &b.scale, side: market.Buy, levels: into.Bids}
 	asks := levelBuilder{scale: &b.scale, side: market.Sell, levels: into.Asks}
-	var found liveOrders
+	var found unexpiredOrders
 	if err := b.side(&bids, nodes, d[156:164], at.Slot, &found); err != nil {
 		return err
 	}
@@ -108,20 +108,20 @@ func (b *manifest) Decode(into *Depth, at Clock, accounts []*rpc.Account) error 
 	return nil
 }
 
-// liveOrders has the offsets of both sides' live orders after a search. A side with
-// more than manifestLive of them has too many for the search.
-type liveOrders struct {
+// unexpiredOrders has the offsets of both sides' unexpired orders after a search. A side with
+// more than maxUnexpiredOrders of them has too many for the search.
+type unexpiredOrders struct {
 	searched   bool
-	bids, asks [manifestLive + 1]uint32
+	bids, asks [maxUnexpiredOrders + 1]uint32
 	nBids      int
 	nAsks      int
 }
 
-// side adds a side's orders, best first. If too many of them are dead, it searches the
-// live ones in memory order, which is ten times as fast as following links.
-func (b *manifest) side(g *levelBuilder, nodes, ends []byte, slot uint64, found *liveOrders) error {
+// side adds a side's orders, best first. If too many of them are expired, it searches the
+// unexpired ones in memory order, which is ten times as fast as following links.
+func (b *manifest) side(g *levelBuilder, nodes, ends []byte, slot uint64, found *unexpiredOrders) error {
 	before := *g
-	over, err := b.walk(g, nodes, ends, slot, manifestDead)
+	over, err := b.walk(g, nodes, ends, slot, maxExpiredOrders)
 	if !over || err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (b *manifest) side(g *levelBuilder, nodes, ends []byte, slot uint64, found 
 		live = found.bids[:found.nBids]
 	}
 	*g = before
-	if len(live) > manifestLive {
+	if len(live) > maxUnexpiredOrders {
 		_, err := b.walk(g, nodes, ends, slot, len(nodes))
 		return err
 	}
@@ -142,14 +142,14 @@ func (b *manifest) side(g *levelBuilder, nodes, ends []byte, slot uint64, found 
 
 // walk visits a side's orders from the right. ends are the offsets of its root and of its
 // best order, which must be visited first. over reports that the walk stopped after more
-// than limit dead orders.
+// than limit expired orders.
 func (b *manifest) walk(g *levelBuilder, nodes, ends []byte, slot uint64, limit int) (over bool, err error) {
 	var stack [manifestHeight]uint32
 	next, best := binary.LittleEndian.Uint32(ends), binary.LittleEndian.Uint32(ends[4:])
 	if (next == manifestNil) != (best == manifestNil) {
 		return false, malformed(b.listing.Market, "%s: the best order or the tree is missing", g.side)
 	}
-	for height, left, dead := 0, len(nodes)/manifestNode, 0; ; {
+	for height, left, expired := 0, len(nodes)/manifestNode, 0; ; {
 		for ; next != manifestNil; left-- {
 			switch {
 			case left == 0 || height == len(stack):
@@ -175,8 +175,8 @@ func (b *manifest) walk(g *levelBuilder, nodes, ends []byte, slot uint64, limit 
 			return false, malformed(b.listing.Market, "%s: kind %d, bid %d in its tree", g.side, node[13], node[56])
 		}
 		next = binary.LittleEndian.Uint32(node)
-		if !isLive(node, slot) {
-			if dead++; dead > limit {
+		if !isUnexpired(node, slot) {
+			if expired++; expired > limit {
 				return true, nil
 			}
 			continue
@@ -197,9 +197,9 @@ func holdsOrder(node []byte, side market.Side) bool {
 	return node[13] == manifestOrder && (node[56] == 1) == (side == market.Buy) && node[56] <= 1
 }
 
-// isLive reports whether an order is neither expired nor empty. A reverse order is empty
+// isUnexpired reports whether an order is neither expired nor empty. A reverse order is empty
 // while it waits for its other side.
-func isLive(node []byte, slot uint64) bool {
+func isUnexpired(node []byte, slot uint64) bool {
 	last := binary.LittleEndian.Uint32(node[52:])
 	return (last == 0 || uint64(last) >= slot) && binary.LittleEndian.Uint64(node[32:]) != 0
 }
@@ -218,13 +218,13 @@ func (b *manifest) order(g *levelBuilder, node []byte) (more bool, err error) {
 	return more, nil
 }
 
-// search finds the live orders of both sides.
-func (l *liveOrders) search(nodes []byte, slot uint64) {
+// search finds the unexpired orders of both sides.
+func (l *unexpiredOrders) search(nodes []byte, slot uint64) {
 	l.searched = true
 	for at := 0; at+manifestNode <= len(nodes); at += manifestNode {
 		node := nodes[at:][:manifestNode]
 		switch {
-		case !isLive(node, slot):
+		case !isUnexpired(node, slot):
 		case l.nBids < len(l.bids) && holdsOrder(node, market.Buy):
 			l.bids[l.nBids] = uint32(at)
 			l.nBids++
@@ -235,7 +235,7 @@ func (l *liveOrders) search(nodes []byte, slot uint64) {
 	}
 }
 
-// inTree adds a side's live orders, best first, and checks that each is linked in its
+// inTree adds a side's unexpired orders, best first, and checks that each is linked in its
 // tree.
 func (b *manifest) inTree(g *levelBuilder, nodes []byte, live []uint32, root uint32) error {
 	slices.SortStableFunc(live, func(x, y uint32) int {

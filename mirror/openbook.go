@@ -39,10 +39,10 @@ const (
 )
 
 var openBookLayout = lotLayout{
-	market:  readOpenBookMarket,
-	side:    readOpenBookSide,
-	live:    openBookLive,
-	maxLots: math.MaxInt64,
+	market:    readOpenBookMarket,
+	side:      readOpenBookSide,
+	unexpired: openBookUnexpired,
+	maxLots:   math.MaxInt64,
 }
 
 // anchorKind checks an account's size and discriminator.
@@ -90,9 +90,9 @@ func readOpenBookSide(a *rpc.Account, side market.Side) (t critTree, unshown int
 	return critTree{a.Address, d[openBookNodes:], openBookNode, int(used), root, uint64(leaves)}, int(pegged), nil
 }
 
-// openBookLive is the program's own rule. An order that was placed after the clock counts
-// as live; only a lying node returns one.
-func openBookLive(leaf []byte, at Clock) bool {
+// openBookUnexpired is the program's own rule. An order that was placed after the clock counts
+// as unexpired; only a lying node returns one.
+func openBookUnexpired(leaf []byte, at Clock) bool {
 	life, placed := uint64(binary.LittleEndian.Uint16(leaf[2:])), binary.LittleEndian.Uint64(leaf[64:])
 	return life == 0 || uint64(at.Unix) < placed || uint64(at.Unix)-placed < life
 }

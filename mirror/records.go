@@ -91,7 +91,7 @@ type movementRecord struct {
 // swapRecord is a swap with its ordinal.
 type swapRecord struct {
 	Ordinal     uint64
-	Mark        swapRef
+	Ref         swapRef
 	Side        market.Side
 	Price       market.Price
 	Qty         market.Qty

@@ -41,10 +41,10 @@ const (
 
 // serumLayout has orders that do not expire.
 var serumLayout = lotLayout{
-	market:  readSerumMarket,
-	side:    readSerumSide,
-	live:    func([]byte, Clock) bool { return true },
-	maxLots: math.MaxUint64,
+	market:    readSerumMarket,
+	side:      readSerumSide,
+	unexpired: func([]byte, Clock) bool { return true },
+	maxLots:   math.MaxUint64,
 }
 
 // serumFlags checks both ends of an account and returns its flags.

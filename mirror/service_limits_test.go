@@ -51,7 +51,7 @@ func TestServiceUnconfirmed(t *testing.T) {
 		r.start()
 		r.after(cycle + cycle/2)
 		if n := len(r.engine.trades); n != most {
-			t.Errorf("told %d", n)
+			t.Errorf("published %d", n)
 		}
 		r.engine.mu.Lock()
 		r.engine.durable, r.engine.held = len(r.engine.trades), false
@@ -59,7 +59,7 @@ func TestServiceUnconfirmed(t *testing.T) {
 		r.after(2 * cycle)
 		r.stop()
 		if n := len(r.engine.trades); n != most+2 || r.engine.refused != 0 {
-			t.Errorf("told %d, %d of them twice", n, r.engine.refused)
+			t.Errorf("published %d, %d of them twice", n, r.engine.refused)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func invented(n uint64) (s solana.Signature) {
 
 // lies are the ways in which a node changes a list. They do not modify the list.
 func lies() map[string]func(page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo {
-	tells := uint64(0)
+	lieCount := uint64(0)
 	return map[string]func(page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo{
 		"nothing": func(rpc.Page, []rpc.SignatureInfo) []rpc.SignatureInfo { return nil },
 		"all but the newest": func(_ rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo {
@@ -72,26 +72,26 @@ func lies() map[string]func(page rpc.Page, list []rpc.SignatureInfo) []rpc.Signa
 		"more in between": func(page rpc.Page, list []rpc.SignatureInfo) (out []rpc.SignatureInfo) {
 			for i := range list {
 				more := list[i]
-				tells++
-				more.Signature = invented(tells)
+				lieCount++
+				more.Signature = invented(lieCount)
 				out = append(out, more, list[i])
 			}
 			return out[:min(len(out), page.Limit)]
 		},
 		"a page of nothing else": func(page rpc.Page, list []rpc.SignatureInfo) (out []rpc.SignatureInfo) {
 			for range page.Limit {
-				tells++
-				out = append(out, rpc.SignatureInfo{Signature: invented(tells), Slot: page.MinSlot, BlockTime: epoch})
+				lieCount++
+				out = append(out, rpc.SignatureInfo{Signature: invented(lieCount), Slot: page.MinSlot, BlockTime: epoch})
 			}
 			return out
 		},
 		"the far future": func(page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo {
-			tells++
-			return append([]rpc.SignatureInfo{{Signature: invented(tells), Slot: page.MinSlot + 1_000_000}}, list...)
+			lieCount++
+			return append([]rpc.SignatureInfo{{Signature: invented(lieCount), Slot: page.MinSlot + 1_000_000}}, list...)
 		},
 		"a bit of future": func(page rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo {
-			tells++
-			return append([]rpc.SignatureInfo{{Signature: invented(tells), Slot: page.MinSlot + 1000}}, list...)
+			lieCount++
+			return append([]rpc.SignatureInfo{{Signature: invented(lieCount), Slot: page.MinSlot + 1000}}, list...)
 		},
 	}
 }
@@ -134,7 +134,7 @@ func TestServiceListsOfThree(t *testing.T) {
 }
 
 // TestServiceListsOfTwo: two contradicting nodes make no majority. A few differences
-// delay the history and leave it doubtful; once both agree again, all swaps were
+// delay the history and leave it uncertain; once both agree again, all swaps were
 // published once and in order.
 func TestServiceListsOfTwo(t *testing.T) {
 	for name, lie := range lies() {
@@ -226,18 +226,18 @@ func TestServiceListsOrders(t *testing.T) {
 		s := r.after(3 * cycle)
 		r.stop()
 		if w := &s.Pairs[0].Swaps; w.Rolling.Totals.Swaps != uint64(2*acts) || w.Numbered != uint64(2*acts) || len(r.engine.trades) != 2*acts || r.engine.refused != 0 {
-			t.Errorf("%d swaps made: %d counted, %d numbered, %d told, %d refused", 2*acts, w.Rolling.Totals.Swaps, w.Numbered, len(r.engine.trades), r.engine.refused)
+			t.Errorf("%d swaps made: %d counted, %d numbered, %d published, %d refused", 2*acts, w.Rolling.Totals.Swaps, w.Numbered, len(r.engine.trades), r.engine.refused)
 		}
-		told := map[mirror.Trade]int{}
+		published := map[mirror.Trade]int{}
 		for _, trade := range r.wanted() {
 			trade.Ordinal = 0
-			told[trade]++
+			published[trade]++
 		}
 		for _, trade := range r.engine.trades {
 			trade.Ordinal = 0
-			told[trade]--
+			published[trade]--
 		}
-		for trade, n := range told {
+		for trade, n := range published {
 			if n != 0 {
 				t.Errorf("%+v: %d", trade, n)
 			}
@@ -295,7 +295,7 @@ func TestServiceOldMissing(t *testing.T) {
 		}
 		s := r.after(cycle)
 		r.stop()
-		if w := &s.Pairs[0].Swaps; !w.Rolling.Totals.Complete || w.Rolling.Totals.Swaps != 24 || w.Rolling.Day.Status != mirror.Doubtful || w.Numbered != 24 {
+		if w := &s.Pairs[0].Swaps; !w.Rolling.Totals.Complete || w.Rolling.Totals.Swaps != 24 || w.Rolling.Day.Status != mirror.Uncertain || w.Numbered != 24 {
 			t.Errorf("%+v", w)
 		}
 	})
@@ -304,7 +304,7 @@ func TestServiceOldMissing(t *testing.T) {
 // TestServiceBelievesNoEnd: a node that sometimes returns an empty past loses no swap;
 // one that always does has deleted it.
 func TestServiceBelievesNoEnd(t *testing.T) {
-	for _, c := range []struct{ empty, told int }{{7, 7}, {8, 3}} {
+	for _, c := range []struct{ empty, published int }{{7, 7}, {8, 3}} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, 1)
 			for range 6 {
@@ -326,8 +326,8 @@ func TestServiceBelievesNoEnd(t *testing.T) {
 			r.chain.act(buys(1, 3))
 			s := r.after(2 * cycle)
 			r.stop()
-			if w := &s.Pairs[0].Swaps.Rolling; len(r.engine.trades) != c.told || w.Totals.Swaps != 7 || !w.Totals.Complete {
-				t.Errorf("empty %d times: %d told, want %d: %+v", c.empty, len(r.engine.trades), c.told, w)
+			if w := &s.Pairs[0].Swaps.Rolling; len(r.engine.trades) != c.published || w.Totals.Swaps != 7 || !w.Totals.Complete {
+				t.Errorf("empty %d times: %d published, want %d: %+v", c.empty, len(r.engine.trades), c.published, w)
 			}
 		})
 	}

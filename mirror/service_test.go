@@ -61,7 +61,7 @@ func TestServiceFollows(t *testing.T) {
 	})
 }
 
-// TestServiceDegrades: doubtful data is not published, and the state says why.
+// TestServiceDegrades: uncertain data is not published, and the state says why.
 func TestServiceDegrades(t *testing.T) {
 	for name, c := range map[string]struct {
 		nodes  int
@@ -73,7 +73,7 @@ func TestServiceDegrades(t *testing.T) {
 		"as it is":        {2, func(*rig) {}, nil, true},
 		"a node is alone": {1, func(*rig) {}, nil, true},
 		"no node answers": {2, func(r *rig) { r.chain.down = true }, []mirror.Reason{mirror.NoUpstream, mirror.Stale}, false},
-		"two tell different vaults at one slot": {2, func(r *rig) {
+		"two report different vaults at one slot": {2, func(r *rig) {
 			r.chain.alter = func(node int, v *rpc.NodeAccounts) {
 				if node == 1 {
 					hollow(v)
@@ -143,8 +143,8 @@ func TestServiceDegrades(t *testing.T) {
 			r.engine.err = errors.New("full")
 			r.engine.mu.Unlock()
 		}, []mirror.Reason{mirror.EngineRefuses}, false},
-		"the history is not told": {1, func(r *rig) { r.chain.past.listErr = errors.New("no") }, []mirror.Reason{mirror.HistoryBehind}, true},
-		"the disk is gone":        {1, func(r *rig) { r.kv.left.Store(0); r.chain.past.add(1, 0, buys(1, 1)) }, []mirror.Reason{mirror.StoreFailed, mirror.HistoryBehind}, true},
+		"the history cannot be listed": {1, func(r *rig) { r.chain.past.listErr = errors.New("no") }, []mirror.Reason{mirror.HistoryBehind}, true},
+		"the disk is gone":             {1, func(r *rig) { r.kv.left.Store(0); r.chain.past.add(1, 0, buys(1, 1)) }, []mirror.Reason{mirror.StoreFailed, mirror.HistoryBehind}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -166,8 +166,8 @@ func TestServiceDegrades(t *testing.T) {
 				if s.Reasons != want {
 					t.Errorf("%q, want %q: %v", s.Reasons.Words(), want.Words(), s.Pairs[0].Err)
 				}
-				if told := r.engine.Durable(3).Slot; (told > before) != c.publishes {
-					t.Errorf("slot %d, then %d", before, told)
+				if published := r.engine.Durable(3).Slot; (published > before) != c.publishes {
+					t.Errorf("slot %d, then %d", before, published)
 				}
 				if p := s.Pairs[0].Pool; p != nil && p.BaseBalance < 900_000 {
 					t.Errorf("published %+v", p)
@@ -334,11 +334,11 @@ func TestServiceNeverBefore(t *testing.T) {
 // which only what the windows need was kept.
 func TestServiceRestarts(t *testing.T) {
 	for name, c := range map[string]struct {
-		swaps int
-		apart time.Duration
-		reach time.Duration
-		told  int
-		kept  int // transactions
+		swaps     int
+		apart     time.Duration
+		reach     time.Duration
+		published int
+		kept      int // transactions
 	}{
 		"all of the past":              {30, 8 * time.Hour, -1, 30, 23},
 		"what the windows need":        {30, 8 * time.Hour, 0, 25, 24},
@@ -361,13 +361,13 @@ func TestServiceRestarts(t *testing.T) {
 					r.start()
 					after := r.after(2 * cycle).Pairs[0].Swaps
 					r.stop()
-					if after.Rolling.Totals != before.Rolling.Totals || after.Traders != before.Traders || after.Numbered != uint64(c.told) ||
+					if after.Rolling.Totals != before.Rolling.Totals || after.Traders != before.Traders || after.Numbered != uint64(c.published) ||
 						after.Rolling.Week != before.Rolling.Week || after.Rolling.Week.Status != mirror.Exact || len(after.Snapshots) != 1 {
 						t.Fatalf("%+v\nwas %+v", after, before)
 					}
 				}
-				if r.chain.past.reads != reads || r.engine.refused != 0 || len(r.engine.trades) != c.told {
-					t.Errorf("%d transactions were read again, %d trades told, %d twice", r.chain.past.reads-reads, len(r.engine.trades), r.engine.refused)
+				if r.chain.past.reads != reads || r.engine.refused != 0 || len(r.engine.trades) != c.published {
+					t.Errorf("%d transactions were read again, %d trades published, %d twice", r.chain.past.reads-reads, len(r.engine.trades), r.engine.refused)
 				}
 				if n := r.kv.count('t'); n != c.kept {
 					t.Errorf("%d transactions are kept", n)
@@ -451,7 +451,7 @@ func TestServiceStore(t *testing.T) {
 			}
 			for what, spoilt := range spoils {
 				if key[0] == 's' {
-					r.engine.trades, r.engine.durable = nil, 0 // so that it is told again
+					r.engine.trades, r.engine.durable = nil, 0 // so that it is published again
 				}
 				r.kv = r.kv.crash(1 << 20)
 				r.kv.Put(key, []byte(spoilt))
@@ -532,7 +532,7 @@ func TestServiceResubmits(t *testing.T) {
 		r.engine.mu.Unlock()
 		r.after(4 * cycle)
 		r.stop()
-		r.sameTrades("told again")
+		r.sameTrades("published again")
 	})
 }
 

@@ -38,7 +38,7 @@ func TestServiceClockJumps(t *testing.T) {
 					t.Errorf("with a wrong clock: %q, %+v", s.Reasons.Words(), s.Pairs[0].Swaps.Rolling.Day)
 				}
 				r.stop()
-				r.start() // as who mends the clock may do
+				r.start() // as an operator who mends the clock may do
 				r.chain.act(buys(12, 32))
 				r.after(5 * time.Minute)
 				r.chain.mu.Lock()
@@ -101,7 +101,7 @@ func TestServiceMaxUnnumbered(t *testing.T) {
 			w := &s.Pairs[0].Swaps
 			swaps := len(r.chain.past.list) - 1 // the first one makes the pool
 			if got := len(r.engine.trades); got != swaps && more == 0 || more == 1 && (got >= swaps || got < most-66) {
-				t.Errorf("%d of %d swaps are told", got, swaps)
+				t.Errorf("%d of %d swaps are published", got, swaps)
 			}
 			if w.Rolling.Totals.Swaps != uint64(swaps) || !w.Rolling.Totals.Complete || w.Rolling.Week.Status != mirror.Exact || r.kv.count('t') > 90 {
 				t.Errorf("%d transactions are kept: %+v", r.kv.count('t'), w)

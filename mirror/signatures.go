@@ -30,7 +30,7 @@ func (s *Service) Signature(in market.InstrumentID, ordinal uint64) (sig solana.
 	if ok, err = store.get(store.key('s', number(ordinal)), &r); err != nil {
 		return sig, false, fmt.Errorf("instrument %d, swap %d: %w", in, ordinal, err)
 	}
-	return r.Mark.Key.Signature, ok, nil
+	return r.Ref.Key.Signature, ok, nil
 }
 
 // Signatures returns the signatures of the trades with the ordinals from to to. Element i
@@ -51,7 +51,7 @@ func (s *Service) Signatures(in market.InstrumentID, from, to uint64) ([]solana.
 	if store == nil {
 		return list, nil
 	}
-	if err := store.swaps(from, to, func(r *swapRecord) { list[r.Ordinal-from] = r.Mark.Key.Signature }); err != nil {
+	if err := store.swaps(from, to, func(r *swapRecord) { list[r.Ordinal-from] = r.Ref.Key.Signature }); err != nil {
 		return nil, fmt.Errorf("instrument %d, swaps %d to %d: %w", in, from, to, err)
 	}
 	return list, nil
@@ -86,7 +86,7 @@ func (s *Service) ChainSwaps(in market.InstrumentID, from, to uint64) ([]ChainSw
 	p := w.pair
 	err := w.store.swaps(from, to, func(r *swapRecord) {
 		list[r.Ordinal-from] = ChainSwap{
-			Signature: r.Mark.Key.Signature, Payer: r.Payer, Slot: r.Mark.Slot, Base: r.Base, Quote: r.Quote,
+			Signature: r.Ref.Key.Signature, Payer: r.Payer, Slot: r.Ref.Slot, Base: r.Base, Quote: r.Quote,
 			BaseDecimals: int(p.Base.Decimals), QuoteDecimals: int(p.Quote.Decimals),
 		}
 	})

@@ -242,7 +242,7 @@ func TestMainnetSwaps(t *testing.T) {
 			Base:  mirror.Vault{Account: addressOf(t, c.base), Mint: addressOf(t, c.baseMint)},
 			Quote: mirror.Vault{Account: addressOf(t, c.quote), Mint: addressOf(t, c.quoteMint)},
 		}
-		for _, depths := range []string{"told", "not told"} {
+		for _, depths := range []string{"reported", "not reported"} {
 			if trace, err := pair.Decode(confirmed); err != nil || !slices.Equal(describe(trace.Movements), c.want) {
 				t.Errorf("%s, depths %s: %q, %v", c.file, depths, describe(trace.Movements), err)
 			}

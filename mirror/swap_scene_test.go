@@ -37,8 +37,8 @@ type scene struct {
 	amount [keyCount]market.Amount
 	absent [keyCount]bool // had no account before
 	// programs are the accounts' token programs, 0 = no account.
-	programs [keyCount]uint8
-	untold   bool // the node tells no depths
+	programs    [keyCount]uint8
+	unpublished bool // the node reports no depths
 }
 
 func sceneKey(i int) solana.Address {
@@ -89,11 +89,11 @@ func (s *scene) do(depth int, program uint8, data []byte, accounts ...uint8) *sc
 		s.c.Tx.Message.Instructions = append(s.c.Tx.Message.Instructions, in)
 		return s
 	}
-	told := uint8(depth)
-	if s.untold {
-		told = 0
+	published := uint8(depth)
+	if s.unpublished {
+		published = 0
 	}
-	s.c.Inner = append(s.c.Inner, ledger.InnerInstruction{Outer: len(s.c.Tx.Message.Instructions) - 1, Instruction: in, Depth: told})
+	s.c.Inner = append(s.c.Inner, ledger.InnerInstruction{Outer: len(s.c.Tx.Message.Instructions) - 1, Instruction: in, Depth: published})
 	return s
 }
 
@@ -127,7 +127,7 @@ func (s *scene) checked(depth int, from, to uint8, amount, fee market.Amount) *s
 }
 
 // feeTold is TransferCheckedWithFee.
-func (s *scene) feeTold(depth int, from, to uint8, amount, fee market.Amount) *scene {
+func (s *scene) feeReported(depth int, from, to uint8, amount, fee market.Amount) *scene {
 	s.move(from, to, amount, fee)
 	data := append(append(append([]byte{26, 1}, amountBytes(amount)...), 6), amountBytes(fee)...)
 	return s.do(depth, s.programs[from], data, from, keyBaseMint, to, keyPayer)

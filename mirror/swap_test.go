@@ -50,20 +50,20 @@ func TestDecodeSwaps(t *testing.T) {
 		want  []string
 		err   error
 	}{
-		"nothing":            {scene: newScene().do(1, keyRouter, nil, keyPayer)},
-		"a buy":              {newScene().buy(1, 10, 70), []string{"0.0 swap -10 70"}, nil},
-		"a sell":             {newScene().sell(1, 10, 70), []string{"0.0 swap 10 -70"}, nil},
-		"loaded addresses":   {newScene().loaded().buy(1, 10, 70), []string{"0.0 swap -10 70"}, nil},
-		"a deposit":          {newScene().pool(1).transfer(2, keyUserBase, keyBaseVault, 3).transfer(2, keyUserQuote, keyQuoteVault, 4), []string{"0.0 deposit 3 4"}, nil},
-		"a withdrawal":       {newScene().pool(1).transfer(2, keyBaseVault, keyUserBase, 3).transfer(2, keyQuoteVault, keyUserQuote, 4), []string{"0.0 withdrawal -3 -4"}, nil},
-		"a gift":             {gift(newScene(), 1), []string{"0.0 one_sided 0 5"}, nil},
-		"lent and paid back": {scene: newScene().pool(1).transfer(2, keyBaseVault, keyUserBase, 9).transfer(2, keyUserBase, keyBaseVault, 9)},
-		"vault to itself":    {scene: newScene().pool(1).transfer(2, keyBaseVault, keyBaseVault, 9)},
-		"two swaps":          {newScene().buy(1, 10, 70).sell(1, 20, 130), []string{"0.0 swap -10 70", "1.0 swap 20 -130"}, nil},
-		"two by a router":    {newScene().router(bothVaults...).buy(2, 10, 70).sell(2, 10, 69), []string{"0.1 swap -10 70", "0.4 swap 10 -69"}, nil},
-		"a router blind":     {newScene().router(keyPayer).buy(2, 10, 70).sell(2, 4, 20), []string{"0.1 swap -10 70", "0.4 swap 4 -20"}, nil},
-		"a round trip":       {newScene().router(bothVaults...).buy(2, 10, 70).sell(2, 10, 70), []string{"0.1 swap -10 70", "0.4 swap 10 -70"}, nil},
-		"a gift in between":  {gift(newScene().buy(1, 10, 70), 1).sell(1, 20, 130), []string{"0.0 swap -10 70", "1.0 one_sided 0 5", "2.0 swap 20 -130"}, nil},
+		"nothing":                {scene: newScene().do(1, keyRouter, nil, keyPayer)},
+		"a buy":                  {newScene().buy(1, 10, 70), []string{"0.0 swap -10 70"}, nil},
+		"a sell":                 {newScene().sell(1, 10, 70), []string{"0.0 swap 10 -70"}, nil},
+		"loaded addresses":       {newScene().loaded().buy(1, 10, 70), []string{"0.0 swap -10 70"}, nil},
+		"a deposit":              {newScene().pool(1).transfer(2, keyUserBase, keyBaseVault, 3).transfer(2, keyUserQuote, keyQuoteVault, 4), []string{"0.0 deposit 3 4"}, nil},
+		"a withdrawal":           {newScene().pool(1).transfer(2, keyBaseVault, keyUserBase, 3).transfer(2, keyQuoteVault, keyUserQuote, 4), []string{"0.0 withdrawal -3 -4"}, nil},
+		"a gift":                 {gift(newScene(), 1), []string{"0.0 one_sided 0 5"}, nil},
+		"borrowed and paid back": {scene: newScene().pool(1).transfer(2, keyBaseVault, keyUserBase, 9).transfer(2, keyUserBase, keyBaseVault, 9)},
+		"vault to itself":        {scene: newScene().pool(1).transfer(2, keyBaseVault, keyBaseVault, 9)},
+		"two swaps":              {newScene().buy(1, 10, 70).sell(1, 20, 130), []string{"0.0 swap -10 70", "1.0 swap 20 -130"}, nil},
+		"two by a router":        {newScene().router(bothVaults...).buy(2, 10, 70).sell(2, 10, 69), []string{"0.1 swap -10 70", "0.4 swap 10 -69"}, nil},
+		"a router blind":         {newScene().router(keyPayer).buy(2, 10, 70).sell(2, 4, 20), []string{"0.1 swap -10 70", "0.4 swap 4 -20"}, nil},
+		"a round trip":           {newScene().router(bothVaults...).buy(2, 10, 70).sell(2, 10, 70), []string{"0.1 swap -10 70", "0.4 swap 10 -70"}, nil},
+		"a gift in between":      {gift(newScene().buy(1, 10, 70), 1).sell(1, 20, 130), []string{"0.0 swap -10 70", "1.0 one_sided 0 5", "2.0 swap 20 -130"}, nil},
 		// The gift belongs to the router, which is called at a lower depth than the pool.
 		"a router's gift":     {gift(newScene().router(bothVaults...).buy(2, 10, 70), 2), []string{"0.0 one_sided 0 5", "0.1 swap -10 70"}, nil},
 		"no program, a pair":  {newScene().transfer(1, keyUserQuote, keyQuoteVault, 70).transfer(1, keyBaseVault, keyUserBase, 10), []string{"0.0 swap -10 70"}, nil},
@@ -78,7 +78,7 @@ func TestDecodeSwaps(t *testing.T) {
 			[]string{"0.0 swap 97 -70", "1.0 swap -10 7"},
 			nil,
 		},
-		"a fee, not told which": {
+		"a fee of unknown kind": {
 			feeOn(newScene()).pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70).
 				pool(1).checked(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 60).buy(1, 5, 30),
 			[]string{"0.0 swap 194 -130 of 2", "2.0 swap -5 30"},
@@ -94,9 +94,9 @@ func TestDecodeSwaps(t *testing.T) {
 			[]string{"0.0 deposit 2 22 of 2", "2.0 swap -10 70"},
 			nil,
 		},
-		"fees told": {
-			feeOn(newScene()).pool(1).feeTold(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70).
-				pool(1).feeTold(2, keyUserBase, keyBaseVault, 50, 2).transfer(2, keyQuoteVault, keyUserQuote, 30),
+		"fees reported": {
+			feeOn(newScene()).pool(1).feeReported(2, keyUserBase, keyBaseVault, 100, 3).transfer(2, keyQuoteVault, keyUserQuote, 70).
+				pool(1).feeReported(2, keyUserBase, keyBaseVault, 50, 2).transfer(2, keyQuoteVault, keyUserQuote, 30),
 			[]string{"0.0 swap 97 -70", "1.0 swap 48 -30"},
 			nil,
 		},
@@ -112,13 +112,13 @@ func TestDecodeSwaps(t *testing.T) {
 	} {
 		pair := scenePair()
 		confirmed := c.scene.confirmed()
-		for _, depths := range []string{"told", "not told"} {
+		for _, depths := range []string{"reported", "not reported"} {
 			trace, err := pair.Decode(confirmed)
 			if !errors.Is(err, c.err) || !slices.Equal(describe(trace.Movements), c.want) {
 				t.Errorf("%s, depths %s: %q, %v; want %q, %v", name, depths, describe(trace.Movements), err, c.want, c.err)
 			}
 			if name == "a router's gift" {
-				break // only depths tell these
+				break // only depths show these
 			}
 			for i := range confirmed.Inner {
 				confirmed.Inner[i].Depth = 0
@@ -160,11 +160,11 @@ func TestDecodeRefuses(t *testing.T) {
 		want      error
 	}{
 		"another mint": {change(func(c *ledger.Confirmed) { c.TokensAfter[vault(c.TokensAfter, keyBaseVault)].Mint = solana.Address{8} }), mirror.ErrOtherMint},
-		"before untold": {change(func(c *ledger.Confirmed) {
+		"no balance before": {change(func(c *ledger.Confirmed) {
 			i := vault(c.TokensBefore, keyBaseVault)
 			c.TokensBefore = slices.Delete(c.TokensBefore, i, i+1)
 		}), mirror.ErrNoBalance},
-		"after untold": {change(func(c *ledger.Confirmed) {
+		"no balance after": {change(func(c *ledger.Confirmed) {
 			i := vault(c.TokensAfter, keyQuoteVault)
 			c.TokensAfter = slices.Delete(c.TokensAfter, i, i+1)
 		}), mirror.ErrNoBalance},
@@ -226,7 +226,7 @@ func TestDecodeBalances(t *testing.T) {
 func TestDecodeProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene()
-		s.untold = rapid.Bool().Draw(t, "untold")
+		s.unpublished = rapid.Bool().Draw(t, "unpublished")
 		var want []string
 		amount := rapid.Custom(func(t *rapid.T) market.Amount { return market.Amount(rapid.IntRange(1, 1000).Draw(t, "atoms")) })
 		swap := func(depth int) {

@@ -268,7 +268,7 @@ func (s *swapTracker) publishTrades() error {
 }
 
 func (r *swapRecord) trade(in market.InstrumentID) Trade {
-	return Trade{in, r.Ordinal, r.Price, r.Qty, r.Side, r.Mark.Time * int64(time.Second), r.Mark.Slot}
+	return Trade{in, r.Ordinal, r.Price, r.Qty, r.Side, r.Ref.Time * int64(time.Second), r.Ref.Slot}
 }
 
 // numberSwaps gives ordinals to swaps of the traces with positions in [from, to),
@@ -288,7 +288,7 @@ func (s *swapTracker) numberSwaps(from, to int64) error {
 				continue
 			}
 			h.Numbered++
-			r.Ordinal, r.Payer, h.Last = h.Numbered, t.Payer, r.Mark
+			r.Ordinal, r.Payer, h.Last = h.Numbered, t.Payer, r.Ref
 			out = append(out, r)
 		}
 		h.NumberedTo = at + 1
@@ -347,7 +347,7 @@ func (s *swapTracker) toRecord(f *CountedSwap) (r swapRecord, ok bool) {
 		return r, false
 	}
 	mark := swapRef{f.Key, f.Slot, f.Time}
-	return swapRecord{Mark: mark, Side: f.Side, Price: market.Price(price), Qty: market.Qty(qty), Base: f.Base, Quote: f.Quote}, true
+	return swapRecord{Ref: mark, Side: f.Side, Price: market.Price(price), Qty: market.Qty(qty), Base: f.Base, Quote: f.Quote}, true
 }
 
 // prune deletes traces that have ordinals and that no window needs. The newest of those

@@ -67,9 +67,9 @@ const (
 	// Partial: the history was not read back to the window's start, or has more swaps
 	// than are held.
 	Partial WindowStatus = 4
-	// Doubtful: a transaction in the window could not be decoded or has no time, or the
+	// Uncertain: a transaction in the window could not be decoded or has no time, or the
 	// vaults' balances show that one is missing.
-	Doubtful WindowStatus = 5
+	Uncertain WindowStatus = 5
 	// Ahead: the chain's time is ahead of our clock.
 	Ahead WindowStatus = 6
 )
@@ -89,7 +89,7 @@ func (s WindowStatus) Word(name string) string {
 		return "not_synced_to_chain"
 	case Partial:
 		return "history_not_indexed_to_" + name + "_start"
-	case Doubtful:
+	case Uncertain:
 		return "undecoded_transaction_in_" + name + "_window"
 	case Ahead:
 		return "chain_time_ahead_of_clock"
@@ -231,7 +231,7 @@ func (w *Windows) status(now time.Time, start int64) WindowStatus {
 	case !w.begun, !w.totals.Complete && w.oldest.time > start, w.dropped > start:
 		return Partial
 	case w.untimed || w.doubted > start:
-		return Doubtful
+		return Uncertain
 	default:
 		return Exact
 	}

@@ -72,10 +72,10 @@ func TestWindowStatus(t *testing.T) {
 	}
 	at := int64(epoch + 30*day) // now
 	for name, c := range map[string]struct {
-		told      []*mirror.Progress
+		published []*mirror.Progress
 		day, week string // status and number of swaps
 	}{
-		"nothing told":   {nil, "not_synced_to_chain 0", "not_synced_to_chain 0"},
+		"nothing read":   {nil, "not_synced_to_chain 0", "not_synced_to_chain 0"},
 		"nothing there":  {[]*mirror.Progress{asOf(at)}, "history_not_indexed_to_24h_start 0", "history_not_indexed_to_7d_start 0"},
 		"since creation": {[]*mirror.Progress{created(swap(newer, 1, 1, at-9)), asOf(at)}, "exact_from_decoded_swaps 1", "exact_from_decoded_swaps 1"},
 		"long ago":       {[]*mirror.Progress{created(swap(newer, 1, 1, at-8*day)), asOf(at)}, "no_indexed_swaps_in_24h_window 0", "no_indexed_swaps_in_7d_window 0"},
@@ -141,7 +141,7 @@ func TestWindowStatus(t *testing.T) {
 		},
 	} {
 		w := newWindows(t, mirror.WindowOptions{})
-		for _, p := range c.told {
+		for _, p := range c.published {
 			if _, err := w.Apply(p); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -156,7 +156,7 @@ func TestWindowStatus(t *testing.T) {
 				t.Errorf("%s: %s, want %s", name, got, o.want)
 			}
 			if want := (mirror.Window{Status: o.Status}); !o.Status.Proven() && o.Window != want {
-				t.Errorf("%s: %s tells %+v", name, o.name, o.Window)
+				t.Errorf("%s: %s reports %+v", name, o.name, o.Window)
 			}
 		}
 	}

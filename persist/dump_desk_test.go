@@ -87,7 +87,7 @@ func sampleRequests() []struct {
 	}
 }
 
-func TestDumpTellsRequests(t *testing.T) {
+func TestDumpReportsRequests(t *testing.T) {
 	kinds := map[rfq.RequestKind]bool{}
 	for _, c := range sampleRequests() {
 		kinds[c.request.Kind()] = true

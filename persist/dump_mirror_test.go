@@ -18,9 +18,9 @@ const wantMirrorDump = `{"seq":1,"frame":1,"at":5,"time":"1970-01-01T00:00:00.00
 {"seq":4,"frame":4,"at":5,"time":"1970-01-01T00:00:00.000000005Z","kind":"mirror_trade","instrument":3,"ordinal":9,"side":2,"price_ticks":100,"qty_lots":4,"block_at":3,"slot":8}
 `
 
-// TestDumpTellsMirrors: the dump shows refreshes and trades of a mirrored book, and
+// TestDumpReportsMirrors: the dump shows refreshes and trades of a mirrored book, and
 // bytes that no program of ours has written.
-func TestDumpTellsMirrors(t *testing.T) {
+func TestDumpReportsMirrors(t *testing.T) {
 	var commands []engine.Command
 	for _, b := range []engine.MirrorBook{
 		{

@@ -262,7 +262,7 @@ func (c *entryCrasher) check(fs vfs.FS, want *entryState) error {
 	got := entryContent{vote: append(vote, 0)[0]}
 	got.first, got.last = l.Bounds()
 	matches := func(w entryContent) bool {
-		// What was dropped at the front may be back.
+		// Entries dropped at the front may be back.
 		return got.last == w.last && got.vote == w.vote && (got.first <= w.first || w.last == 0)
 	}
 	if err == nil && !matches(want.before) && !matches(want.after) {

@@ -441,7 +441,7 @@ func TestKVWaitsForCompactions(t *testing.T) {
 	}
 }
 
-// TestKVDamagedTable: Pebble reads every table after opening. One that it cannot read
+// TestKVDamagedTable: Pebble reads every table after opening. A table that it cannot read
 // is a failure, which must not burn a core.
 func TestKVDamagedTable(t *testing.T) {
 	fs := vfs.NewMem()

@@ -226,15 +226,15 @@ func TestBackup(t *testing.T) {
 	if rep.Seq < acked || rep.StateHash != replayed(all[:rep.Seq]).State.Hash() {
 		t.Errorf("backup holds seq %d, %d were acknowledged before it", rep.Seq, acked)
 	}
-	var bytesTold uint64
+	var bytesReported uint64
 	backup.Progress = func(done, total uint64) error {
-		bytesTold = max(bytesTold, done, total)
+		bytesReported = max(bytesReported, done, total)
 		return nil
 	}
 	if err := Restore(backup, "/restored"); err != nil {
 		t.Fatal(err)
 	}
-	if bytesTold == 0 {
+	if bytesReported == 0 {
 		t.Error("no progress")
 	}
 	if err := Restore(backup, "/restored"); !errors.Is(err, ErrNotEmpty) {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestFactsTokens: each token once, with its role; placeholders are no mints, and
-// what the configuration says of a token is told.
+// what the configuration says of a token is published.
 func TestFactsTokens(t *testing.T) {
 	cfg := config.Default()
 	cfg.Tokens = []config.Token{{Symbol: "92C", Name: "Ninety-two", OnchainSymbol: "92c", LogoURI: "https://desk.example/l.svg", CoinMarketCapID: 5}}

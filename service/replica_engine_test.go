@@ -29,7 +29,7 @@ func defined(t *testing.T, symbols ...string) (list []market.Instrument) {
 }
 
 // TestCheckInstruments: a leader may have fewer instruments and other limits than its follower;
-// more are told by their names, others are refused.
+// more are reported by their names, others are refused.
 func TestCheckInstruments(t *testing.T) {
 	t.Parallel()
 	limited := defined(t, "A/X", "B/X")

@@ -13,7 +13,7 @@ import (
 	"blockdesk/service/servicetest"
 )
 
-// What is sent to a desk that looks like the view, and what is remembered.
+// The requests to a desk that looks like the view, and the remembered ones.
 func TestDeskRequests(t *testing.T) {
 	pair := func(id, via market.InstrumentID) rfq.Pair {
 		return rfq.Pair{Instrument: id, Rails: market.AllRails, Source: rfq.SourceOperator, CorridorBps: 10, Via: via}
@@ -133,7 +133,7 @@ func requestWords(r rfq.Request) string {
 	return fmt.Sprintf("%T", r)
 }
 
-// What is taken is what the desk gets.
+// The desk gets the accepted request.
 func TestRFQConfigurationResolved(t *testing.T) {
 	cfg, err := servicetest.Load(t, `rfq:
   quote_ttl_s: 30

@@ -223,14 +223,14 @@ func (a *adversary) placeOf(b *buyer, sent *sentPayment) (p place, ok bool) {
 		p.refunded = x.Amount - p.applied
 		return p, true
 	}
-	x, stray, err := a.l.store.UnmatchedPayment(sent.signature)
+	x, isUnmatched, err := a.l.store.UnmatchedPayment(sent.signature)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	if stray {
+	if isUnmatched {
 		p.unmatched = x.Amount
 	}
-	return p, stray
+	return p, isUnmatched
 }
 
 // reconcile compares the ledger with the chain, the journal and the lists.

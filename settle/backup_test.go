@@ -106,7 +106,7 @@ func TestLostPromise(t *testing.T) {
 		clock.Store(int64(700 * time.Second))
 		l := begin(t, c, lifeOptions{fs: copyOf(t, apart(backup, disk)), dir: "data", clock: clock})
 		l.becomes(claim.ID, rfq.ClaimExpired)
-		await.True(l.t, "a stray", func() bool { return len(l.unmatched()) == 1 })
+		await.True(l.t, "an unmatched payment", func() bool { return len(l.unmatched()) == 1 })
 		x := l.unmatched()[0]
 		if x.Claim != claim.ID || x.Reason != "settled_unbooked" || x.Signature != got.Signature {
 			t.Errorf("%+v", x)
@@ -151,7 +151,7 @@ func TestDeliveredRefundDue(t *testing.T) {
 			}
 			l.becomes(claim.ID, rfq.ClaimRefundDue)
 			for range 2 { // and after a restart
-				await.True(l.t, "a stray and no refund", func() bool { return len(l.unmatched()) == 1 && len(l.settle.RefundsDue(solana.Signature{}, 10)) == 0 })
+				await.True(l.t, "an unmatched payment and no refund", func() bool { return len(l.unmatched()) == 1 && len(l.settle.RefundsDue(solana.Signature{}, 10)) == 0 })
 				if x := l.unmatched()[0]; x.Signature != delivery || x.Reason != "delivered_refund_due" || x.Claim != claim.ID {
 					t.Errorf("%+v", x)
 				}

@@ -100,7 +100,7 @@ func (b *builder) delivery(c *rfq.Claim, base token.Checked, hash *rpc.Blockhash
 // build for the claim now. A build is stored for good, but the desk's key and mints
 // may change. Errors: errOutdated, wrapped, if they differ; [ErrSigner];
 // [ErrNotReady].
-func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Shape) error {
+func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Summary) error {
 	desk := b.signer.Address()
 	switch {
 	case desk == (solana.Address{}):
@@ -112,7 +112,7 @@ func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Shape) error {
 	if err != nil {
 		return err
 	}
-	want := cosign.Shape{
+	want := cosign.Summary{
 		Kind: cosign.Cosign, Claim: c.ID, Desk: desk, Wallet: c.Wallet,
 		Base: pair.BaseMint, BaseAmount: market.Amount(c.Terms.Base),
 		PayTo: c.Terms.PayTo, PayAmount: market.Amount(c.Terms.Payment),

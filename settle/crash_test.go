@@ -41,7 +41,7 @@ type saga struct {
 	died            []string
 }
 
-func (s *saga) who() map[string]solana.Address {
+func (s *saga) holders() map[string]solana.Address {
 	return map[string]solana.Address{"wallet": s.w.address, "desk": s.c.desk, "treasury": s.c.treasury}
 }
 
@@ -57,7 +57,7 @@ func newSaga(t testing.TB, seed uint64) *saga {
 	rails := []market.Rail{market.RailUSDC, market.RailSOL}
 	s.modular = l.take(rfq.Modular, market.TicketID(1+s.rng.IntN(2)), rails[s.rng.IntN(2)], w)
 	s.atomic = l.take(rfq.Atomic, market.TicketID(1+s.rng.IntN(2)), rails[s.rng.IntN(2)], w)
-	s.before = c.holdings(s.who())
+	s.before = c.holdings(s.holders())
 	l.end()
 	return s
 }
@@ -201,7 +201,7 @@ func (s *saga) settledRight() {
 		want["treasury "+rail] += int64(c.Terms.Payment)
 		want["wallet "+rail] -= int64(c.Terms.Payment)
 	}
-	got := s.c.holdings(s.who()).minus(s.before)
+	got := s.c.holdings(s.holders()).minus(s.before)
 	for _, name := range []string{"wallet SOL", "desk SOL"} { // fees and rents are another test's
 		delete(got, name)
 		delete(want, name)

@@ -22,7 +22,7 @@ type Desk interface {
 	// Claim returns the durable state of a claim, with the payments that named it.
 	// It may be a moment behind Consumer.
 	Claim(id market.ClaimID) (*desk.History, bool, error)
-	// PaymentClaim returns the claim that a payment's signature was booked for.
+	// PaymentClaim returns the claim that a payment's signature was recorded for.
 	PaymentClaim(signature [64]byte) (market.ClaimID, bool, error)
 	// View returns the newest durable view; nil before the first one.
 	View() *rfq.View

@@ -46,7 +46,7 @@
 //	5   signed bytes stored               Start finds the bytes and sends them
 //	6   sent, repeatedly                  as 5: the same bytes land once
 //	7   end seen                          as 5: it is seen again
-//	8   SettleClaim, ReleaseClaim durable nothing; booking it again changes nothing
+//	8   SettleClaim, ReleaseClaim durable nothing; recording it again changes nothing
 //
 // Before step 3 a claim ends at its deadline.
 //

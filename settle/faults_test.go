@@ -53,8 +53,8 @@ func TestChainFaults(t *testing.T) {
 func (f *chainFault) run(t *testing.T, l *life, i int) {
 	c, w := l.chain, l.chain.wallet(i%10)
 	defer c.control("heal", nil)
-	who := map[string]solana.Address{"wallet": w.address, "desk": c.desk, "treasury": c.treasury}
-	before := c.holdings(who)
+	holders := map[string]solana.Address{"wallet": w.address, "desk": c.desk, "treasury": c.treasury}
+	before := c.holdings(holders)
 	atomic, modular := l.take(rfq.Atomic, 1, market.RailUSDC, w), l.take(rfq.Modular, 2, market.RailUSDC, w)
 	p, pay := l.pack(atomic, 0), l.pack(modular, 0)
 	c.send(w.fill(t, pay.Transaction))
@@ -77,7 +77,7 @@ func (f *chainFault) run(t *testing.T, l *life, i int) {
 	l.becomes(atomic.ID, rfq.ClaimSettled)
 	l.becomes(modular.ID, rfq.ClaimSettled)
 	c.control("heal", nil)
-	got := c.holdings(who).minus(before)
+	got := c.holdings(holders).minus(before)
 	for _, name := range []string{"wallet SOL", "desk SOL"} { // fees and rents are another test's
 		delete(got, name)
 	}
@@ -125,7 +125,7 @@ func TestHealth(t *testing.T) {
 	l := begin(t, c, lifeOptions{}).open()
 	claim := l.payFor(1, c.wallet(0))
 	l.becomes(claim.ID, rfq.ClaimSettled)
-	await.True(l.t, "an end that is counted", func() bool { // after it is told
+	await.True(l.t, "an end that is counted", func() bool { // after it is published
 		h := l.settle.Health()
 		return h.Working == 0 && h.Tracker.Finalized == 1 && l.settle.Counts().Settled == 1
 	})

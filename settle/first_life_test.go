@@ -27,7 +27,7 @@ func (c *chain) gift(w wallet) solana.Signature {
 }
 
 // TestFirstLife: on a new desk the watch sees every payment, wherever the chain's clock
-// is, because the first cursor stands before the first claim can be taken. What was there
+// is, because the first cursor stands before the first claim can be taken. Older history
 // before is history.
 func TestFirstLife(t *testing.T) {
 	for name, behind := range map[string]time.Duration{"a minute behind": time.Minute, "equal": 0, "ahead": -20 * time.Second} {

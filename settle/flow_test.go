@@ -20,7 +20,7 @@ const (
 
 var accountSizes = map[string]int{"SLUSD": tokenAccount, "92C": token2022Account}
 
-// TestAtomic: both rails, both token programs, both fee payers. What has moved is
+// TestAtomic: both rails, both token programs, both fee payers. The moved amounts are
 // what the claim says, to the atom.
 func TestAtomic(t *testing.T) {
 	c := startChain(t)
@@ -41,8 +41,8 @@ func TestAtomic(t *testing.T) {
 
 func atomicFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail market.Rail, payer desk.FeePayer) {
 	c := l.chain
-	who := map[string]solana.Address{"wallet": w.address, "desk": c.desk, "treasury": c.treasury}
-	before := c.holdings(who)
+	holders := map[string]solana.Address{"wallet": w.address, "desk": c.desk, "treasury": c.treasury}
+	before := c.holdings(holders)
 	claim := l.take(rfq.Atomic, ticket, rail, w)
 	p := l.pack(claim, payer)
 	if again := l.pack(claim, desk.TakerPays); !bytes.Equal(again.Transaction, p.Transaction) {
@@ -72,7 +72,7 @@ func atomicFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail ma
 	}
 	want[map[desk.FeePayer]string{desk.DeskPays: "desk SOL", desk.TakerPays: "wallet SOL"}[payer]] -= c.fee(got.Signature)
 	want["wallet SOL"] -= c.rent(accountSizes[symbol])
-	reconcile(t, c.holdings(who).minus(before), want)
+	reconcile(t, c.holdings(holders).minus(before), want)
 }
 
 // reconcile holds what has changed against what should have.
@@ -98,26 +98,26 @@ func TestModular(t *testing.T) {
 	i := 0
 	for _, rail := range []market.Rail{market.RailUSDC, market.RailSOL} {
 		for ticket, symbol := range symbols {
-			w, told := c.wallet(i), i%2 == 0
+			w, reports := c.wallet(i), i%2 == 0
 			i++
-			t.Run(fmt.Sprintf("%s %s told %v", rail, symbol, told), func(t *testing.T) {
-				modularFlow(t, l, w, market.TicketID(ticket), rail, told)
+			t.Run(fmt.Sprintf("%s %s reported %v", rail, symbol, reports), func(t *testing.T) {
+				modularFlow(t, l, w, market.TicketID(ticket), rail, reports)
 			})
 		}
 	}
 }
 
-func modularFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail market.Rail, told bool) {
+func modularFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail market.Rail, reports bool) {
 	c := l.chain
-	who := map[string]solana.Address{"wallet": w.address, "desk": c.desk, "treasury": c.treasury}
-	before := c.holdings(who)
+	holders := map[string]solana.Address{"wallet": w.address, "desk": c.desk, "treasury": c.treasury}
+	before := c.holdings(holders)
 	claim := l.take(rfq.Modular, ticket, rail, w)
 	p := l.pack(claim, 0)
 	if len(p.Signers) != 1 || p.Signers[0] != w.address {
 		t.Fatalf("signers %v", p.Signers)
 	}
 	paid := c.send(w.fill(t, p.Transaction))
-	if told {
+	if reports {
 		l.verified(claim, paid)
 	}
 	settled := l.becomes(claim.ID, rfq.ClaimSettled)
@@ -136,7 +136,7 @@ func modularFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail m
 	}
 	want["wallet SOL"] -= c.fee(paid)
 	want["desk SOL"] -= c.fee(delivery) + c.rent(accountSizes[symbol])
-	reconcile(t, c.holdings(who).minus(before), want)
+	reconcile(t, c.holdings(holders).minus(before), want)
 }
 
 // verified has a payment proved.

@@ -34,7 +34,7 @@ func (g *guard) countersignature(ctx context.Context, b *store.Build, signed *co
 	case claim.State != rfq.ClaimReserved:
 		return g.counts.refuse(b.Claim, refusalOfState(claim.State))
 	}
-	err = g.builder.checkCurrent(claim, signed.Shape())
+	err = g.builder.checkCurrent(claim, signed.Summary())
 	if errors.Is(err, errOutdated) {
 		g.log.Warn("outdated build refused", "claim", claimText(b.Claim), "error", err)
 		return g.counts.refuse(b.Claim, desk.RefusalExpired)

@@ -45,7 +45,7 @@ func (o *operations) MoneyCounts() desk.MoneyCounts {
 	due, refunding := o.refunds.count()
 	seen := o.seen()
 	return desk.MoneyCounts{
-		Dropped: o.store.Dropped().Count, Dust: seen.Dust, Foreign: seen.Foreign,
+		Dropped: o.store.Dropped().Count, Dust: seen.Dust, Foreign: seen.OtherMint,
 		RefundsDue: due, Refunding: refunding, Ordered: o.orders.count(),
 		DeliveriesFailing: o.jobs.countFailing(o.now(), o.failingAfter),
 		Unmatched:         o.store.UnmatchedCount(), OutcomesUnknown: o.tracker.OutcomesUnknown(),

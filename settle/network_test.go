@@ -11,7 +11,7 @@ import (
 )
 
 // TestNetwork: every node that answers must be on the configured network, or all on one,
-// and a majority must answer; a single node of a public network is trusted only if told.
+// and a majority must answer; a single node of a public network is trusted only with TrustSingleNode.
 func TestNetwork(t *testing.T) {
 	hash := func(text string) solana.Hash {
 		h, err := solana.ParseHash(text)

@@ -69,7 +69,7 @@ func (o *operations) ResolveUnmatched(by desk.OperatorRequest, payment [64]byte,
 		return err
 	}
 	x, ok, err := o.store.UnmatchedPayment(payment)
-	if err == nil && ok && (x.Reason == reasonDelivered || x.Reason == reasonUnbooked) {
+	if err == nil && ok && (x.Reason == reasonDelivered || x.Reason == reasonUnrecorded) {
 		o.refunds.unhold(x.Claim)
 	}
 	return err
@@ -101,15 +101,15 @@ func (o *operations) Release(ctx context.Context, by desk.OperatorRequest, id ma
 	}
 	o.log.Warn("operator gave up a transaction with unknown outcome", "claim", claimText(id), "operator", by.Name,
 		"signature", was.Signature.String(), "last_valid", was.LastValid, "word", was.Problem)
-	result, err := o.bookGivenUp(by, c, was.Signature)
+	result, err := o.recordGivenUp(by, c, was.Signature)
 	if err != nil {
 		return nil, errors.Join(err, o.resume(c))
 	}
 	return result, nil
 }
 
-// bookGivenUp records in the desk that a claim's transaction never landed.
-func (o *operations) bookGivenUp(by desk.OperatorRequest, c *rfq.Claim, signature solana.Signature) (*desk.Result, error) {
+// recordGivenUp records in the desk that a claim's transaction never landed.
+func (o *operations) recordGivenUp(by desk.OperatorRequest, c *rfq.Claim, signature solana.Signature) (*desk.Result, error) {
 	var request rfq.Request = &rfq.ReleaseClaim{Claim: c.ID}
 	count := &o.counts.released
 	if c.State != rfq.ClaimCosigned {

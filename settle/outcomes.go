@@ -19,12 +19,12 @@ type outcomes struct {
 	orders *refundOrders
 }
 
-// book records the end of a transaction in the desk. The tracker calls it again
+// record records the end of a transaction in the desk. The tracker calls it again
 // until it returns nil, so every step must be repeatable.
-func (o *outcomes) book(_ context.Context, r broadcast.Result) error {
+func (o *outcomes) record(_ context.Context, r broadcast.Result) error {
 	switch {
 	case r.Kind == cosign.Refund:
-		return o.orders.bookRefund(&r)
+		return o.orders.recordRefund(&r)
 	case r.End == broadcast.Finalized:
 		return o.settle(&r)
 	case r.Kind == cosign.Cosign:
@@ -83,7 +83,7 @@ func (o *outcomes) settle(r *broadcast.Result) error {
 	o.log.Error("chain settlement refused by the desk",
 		"claim", claimText(r.Claim), "signature", r.Signature.String(), "reason", result.Reason.String(), "limit", result.Limit)
 	return o.store.AddUnmatched(&store.UnmatchedPayment{
-		Signature: r.Signature, Reason: reasonUnbooked, Slot: r.Slot, SeenAt: o.now(), Claim: r.Claim,
+		Signature: r.Signature, Reason: reasonUnrecorded, Slot: r.Slot, SeenAt: o.now(), Claim: r.Claim,
 	})
 }
 

@@ -92,7 +92,7 @@ func TestOutcomes(t *testing.T) {
 			o := &outcomes{env: e, jobs: newJobs(time.Second, time.Minute)}
 			o.jobs.set(claimIn(7, rfq.ClaimDelivering, 1), 1)
 			r := broadcast.Result{Claim: 7, Kind: c.kind, Hash: solana.Hash{1, 2}, Signature: solana.Signature{3}, End: c.end, Slot: 5}
-			if err := o.book(t.Context(), r); !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+			if err := o.record(t.Context(), r); !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
 				t.Errorf("%v, want %v", err, c.err)
 			}
 			if !slices.Equal(d.asked, c.asked) {
@@ -110,7 +110,7 @@ func TestOutcomes(t *testing.T) {
 			if err != nil || (len(unmatched) == 1) != c.unmatched {
 				t.Fatalf("unmatched %+v, %v", unmatched, err)
 			}
-			if c.unmatched && (unmatched[0].Signature != r.Signature || unmatched[0].Reason != reasonUnbooked || unmatched[0].Claim != 7) {
+			if c.unmatched && (unmatched[0].Signature != r.Signature || unmatched[0].Reason != reasonUnrecorded || unmatched[0].Claim != 7) {
 				t.Errorf("%+v", unmatched[0])
 			}
 		})

@@ -14,7 +14,7 @@ import (
 // TestReasons: the runtime's error becomes the taker's refusal and the operator's problem.
 func TestReasons(t *testing.T) {
 	for text, want := range map[string]struct {
-		desk, taker desk.RefusalReason // of an atomic transaction, by who pays its fee
+		desk, taker desk.RefusalReason // of an atomic transaction, if the desk or the taker pays its fee
 		problem     string             // of a delivery
 	}{
 		`"BlockhashNotFound"`:                                    {desk.RefusalExpired, desk.RefusalExpired, problemChain},

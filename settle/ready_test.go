@@ -325,7 +325,7 @@ func (endingConsumer) Release(int) {}
 // TestRunEnds: Run ends with the engine, with the context, or with an error.
 func TestRunEnds(t *testing.T) {
 	for name, c := range map[string]struct{ end, want error }{
-		"the engine stops": {io.EOF, nil}, "the engine fails": {errAny, errAny}, "told to stop": {nil, nil},
+		"the engine stops": {io.EOF, nil}, "the engine fails": {errAny, errAny}, "the context ends": {nil, nil},
 	} {
 		s, _, d, _ := readySettlement(t)
 		d.view = nil

@@ -27,7 +27,7 @@ func (r *refunder) advance(ctx context.Context, x *store.Refund, fresh bool) {
 	case fresh && (errors.As(err, &refused) || errors.Is(err, cosign.ErrRefundTerms)):
 		// Only a promise for all payments leads to a signature.
 		r.log.Warn("desk refuses a refund", "error", err)
-		if err = r.bookRefund(&broadcast.Result{Kind: cosign.Refund, Hash: x.Hash, End: broadcast.Expired}); err == nil {
+		if err = r.recordRefund(&broadcast.Result{Kind: cosign.Refund, Hash: x.Hash, End: broadcast.Expired}); err == nil {
 			return
 		}
 	case errors.As(err, &refused) || errors.Is(err, cosign.ErrRefundTerms) || errors.Is(err, errOutdated):
@@ -127,9 +127,9 @@ func (r *refunder) adoptOrphan(p rfq.Payment) bool {
 	case !ok:
 		err = r.await(&p, p.Proof, p.At)
 	case x.State == store.RefundPaid:
-		err = r.bookPayment(&broadcast.Result{Hash: x.Hash, Signature: x.Signature, End: broadcast.Finalized}, p.Signature)
+		err = r.recordPayment(&broadcast.Result{Hash: x.Hash, Signature: x.Signature, End: broadcast.Finalized}, p.Signature)
 	case x.State == store.RefundExpired:
-		err = r.bookPayment(&broadcast.Result{Hash: x.Hash, End: broadcast.Expired}, p.Signature)
+		err = r.recordPayment(&broadcast.Result{Hash: x.Hash, End: broadcast.Expired}, p.Signature)
 	}
 	if err != nil {
 		r.log.Warn("refund without its transaction", "payment", solana.Signature(p.Signature).String(), "error", err)
@@ -160,9 +160,9 @@ func (r *refunder) adopt(p *rfq.Payment, hash solana.Hash) error {
 	return errLater
 }
 
-// bookRefund records in the desk and in the store how a transaction of refunds ended. The
+// recordRefund records in the desk and in the store how a transaction of refunds ended. The
 // tracker calls it again until it returns nil, so every step is repeatable.
-func (r *refundOrders) bookRefund(end *broadcast.Result) error {
+func (r *refundOrders) recordRefund(end *broadcast.Result) error {
 	x, stored, err := r.store.Refunds.Get(end.Hash)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (r *refundOrders) bookRefund(end *broadcast.Result) error {
 		}
 	}
 	for _, payment := range payments {
-		if err := r.bookPayment(end, payment); err != nil {
+		if err := r.recordPayment(end, payment); err != nil {
 			return err
 		}
 	}
@@ -197,7 +197,7 @@ func (r *refundOrders) bookRefund(end *broadcast.Result) error {
 	return nil
 }
 
-func (r *refundOrders) bookPayment(end *broadcast.Result, payment solana.Signature) error {
+func (r *refundOrders) recordPayment(end *broadcast.Result, payment solana.Signature) error {
 	var request rfq.Request = &rfq.RefundPayment{Signature: payment, Proof: end.Hash}
 	if end.End != broadcast.Finalized {
 		request = &rfq.ExpireRefund{Signature: payment, Proof: end.Hash}

@@ -107,8 +107,8 @@ func (r *refunds) list(state rfq.PaymentState, after solana.Signature, limit int
 const (
 	// reasonDelivered is a delivery for a payment whose refund is due.
 	reasonDelivered = "delivered_refund_due"
-	// reasonUnbooked is a settlement that the desk's rules refuse to book.
-	reasonUnbooked = proof.SettledUnbooked
+	// reasonUnrecorded is a settlement that the desk's rules refuse to record.
+	reasonUnrecorded = proof.SettledUnrecorded
 )
 
 // audits look for deliveries of claims whose refund is due.

@@ -102,8 +102,8 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 		Dir: filepath.Join(l.dir, "journal"), FS: l.fs, Logger: quiet, MemTableBytes: 1 << 20, SpareLogs: -1,
 	})
 	c.must(err)
-	door := &submitter{}
-	l.desk, err = desk.New(desk.Options{Timeout: runtest.HangTimeout, Failed: door.failed, Now: now}, door, l.deskKV)
+	sink := &submitter{}
+	l.desk, err = desk.New(desk.Options{Timeout: runtest.HangTimeout, Failed: sink.failed, Now: now}, sink, l.deskKV)
 	c.must(err)
 	replica, err := l.journal.Recover(l.desk.Cursor(), func(events []event.Event) { c.must(l.desk.Replay(events)) })
 	c.must(err)
@@ -150,7 +150,7 @@ func begin(t testing.TB, c *chain, o lifeOptions) *life {
 	l.settle.Start(replica.State.Desk().EachClaim, time.Time{})
 	l.eng, err = engine.New(engine.Options{Journal: l.journal, Clock: func() int64 { return now().UnixNano() }}, replica)
 	c.must(err)
-	door.eng.Store(l.eng)
+	sink.eng.Store(l.eng)
 	l.run()
 	t.Cleanup(l.end)
 	return l

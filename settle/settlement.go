@@ -61,7 +61,7 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 		wake: make(chan struct{}, 1), orders: map[solana.Signature]*refundOrder{},
 	}
 	outcomes := &outcomes{env: e, jobs: jobs, orders: orders}
-	tracker, err := broadcast.New(o.Broadcast, node, outcomes.book)
+	tracker, err := broadcast.New(o.Broadcast, node, outcomes.record)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOptions, err)
 	}

@@ -55,7 +55,7 @@ func TestHelpSaysAll(t *testing.T) {
 	})
 }
 
-// TestDidYouMean: what is misspelt is told with what may have been meant.
+// TestDidYouMean: the error for a misspelt word suggests the likely one.
 func TestDidYouMean(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{

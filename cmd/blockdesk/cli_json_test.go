@@ -38,7 +38,7 @@ type jsonCase struct {
 	// the shortest.
 	elsewhere string
 	process   bool // in a process of its own: it hardens it, or reads standard input
-	stays     bool // such a process ends when it is told to
+	stays     bool // such a process ends at a signal
 	fails     string
 	code      string
 	exit      int
@@ -107,7 +107,7 @@ var jsonCases = map[string]jsonCase{
 	"bench settle":          {elsewhere: "TestBench", fails: "--dir {new}", code: "NOT_FOUND", exit: exitFailed},
 	"bench cluster":         {elsewhere: "TestBenchGroups", fails: "--dir {new}", code: "NOT_FOUND", exit: exitFailed},
 	"bench all":             {elsewhere: "TestBench", fails: "x", code: codeUsage, exit: exitUsage},
-	"bench play":            {elsewhere: "TestRecordedDayThroughEveryDoor", fails: "--day never", code: codeUsage, exit: exitUsage},
+	"bench play":            {elsewhere: "TestRecordedDayThroughEveryGateway", fails: "--day never", code: codeUsage, exit: exitUsage},
 	"completion bash":       {works: "", fails: "x", code: codeUsage, exit: exitUsage},
 	"completion zsh":        {works: "", fails: "x", code: codeUsage, exit: exitUsage},
 	"completion fish":       {works: "", fails: "x", code: codeUsage, exit: exitUsage},
@@ -293,7 +293,7 @@ func (p *jsonPlaces) mustFail(t *testing.T, args []string, c *jsonCase) {
 	}
 }
 
-// runJSON runs a command line: here, or in a process of its own, which is told to
+// runJSON runs a command line: here, or in a process of its own, which gets a signal to
 // stop once it has said something.
 func runJSON(t *testing.T, args []string, in string, process, stays bool) (out, errOut string, exit int) {
 	t.Helper()

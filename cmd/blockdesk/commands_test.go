@@ -100,7 +100,7 @@ func settledTree() *cobra.Command {
 	return tree
 }
 
-// knownFlags reports a flag that the command has not. What begins with no command is
+// knownFlags reports a flag that the command has not. A word that begins no command is
 // prose.
 func knownFlags(text string) error {
 	cmd, rest, _ := settledTree().Find(strings.Fields(text))

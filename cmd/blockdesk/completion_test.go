@@ -56,7 +56,7 @@ func TestCompletion(t *testing.T) {
 		"--set log.level=|":          {"log.level=debug", "log.level=error", "log.level=info", "log.level=warn"},
 		"--set demo=|":               {"demo=false", "demo=true"},
 		"config keys mirror.every|":  {"mirror.every_ms"},
-		"money list --kind d|":       {moneyDoubtful},
+		"money list --kind d|":       {moneyOutcomeUnknown},
 		"--config |":                 {"yaml", "yml"},
 		"help exit|":                 {"exit-codes"},
 		"completion |":               {"bash", "fish", "powershell", "zsh"},
@@ -116,7 +116,7 @@ func TestCompletionInShells(t *testing.T) {
 		t.Fatal(err)
 	}
 	for shell, script := range map[string]string{
-		// What bash does for Tab, without bash-completion: it splits at = and :, and
+		// The behaviour of bash for Tab, without bash-completion: it splits at = and :, and
 		// wants what stands behind the last of them.
 		"bash": `compopt() { :; }
 source <(blockdesk completion bash)

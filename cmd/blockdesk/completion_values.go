@@ -68,7 +68,7 @@ func flagValues(s *settings) map[string]completion {
 	return map[string]completion{
 		"config": files("yaml", "yml"), "data": {nil, folders}, "set": {completeSettings, noSpace}, "role": words(config.RoleAll, config.RoleNode, config.RoleFollower),
 		"pair": {completePairs(s), noFiles}, "rail": words(railNames()...), "rails": {completeRails, noSpace},
-		"kind":    words(moneyStuck, moneyDoubtful, moneyRefunds, moneyStrays),
+		"kind":    words(moneyFailing, moneyOutcomeUnknown, moneyRefunds, moneyUnmatched),
 		"comp-id": {completeSessions(s), noFiles}, "to": {completeSessions(s), noFiles},
 		"book":       words("ladder", "naive"),
 		"durability": words("sync", "interval"),
@@ -85,8 +85,8 @@ func flagValues(s *settings) map[string]completion {
 func argumentValues(s *settings) map[string]completion {
 	return map[string]completion{
 		"blockdesk ticket amend": {completeTickets(s), noFiles}, "blockdesk ticket withdraw": {completeTickets(s), noFiles},
-		"blockdesk money abandon": {completeMoney(s, "claim_id", moneyStuck), noFiles}, "blockdesk money release": {completeMoney(s, "claim_id", moneyDoubtful), noFiles},
-		"blockdesk money refunded": {completeMoney(s, "l1_signature", moneyRefunds), noFiles}, "blockdesk money resolve": {completeMoney(s, "l1_signature", moneyStrays), noFiles},
+		"blockdesk money abandon": {completeMoney(s, "claim_id", moneyFailing), noFiles}, "blockdesk money release": {completeMoney(s, "claim_id", moneyOutcomeUnknown), noFiles},
+		"blockdesk money refunded": {completeMoney(s, "l1_signature", moneyRefunds), noFiles}, "blockdesk money resolve": {completeMoney(s, "l1_signature", moneyUnmatched), noFiles},
 		"blockdesk token revoke": {completeTokens(s), noFiles},
 		"blockdesk fix kick":     {completeSessions(s), noFiles}, "blockdesk fix reset-seq": {completeSessions(s), noFiles},
 		"blockdesk cluster remove": {completeNodes(s), noFiles},

@@ -42,7 +42,7 @@ func TestFIXCertRefuses(t *testing.T) {
 	}
 }
 
-// What TLS is told must be whole, and be found when the configuration is checked.
+// TLS options must be complete, and an error must be found when the configuration is checked.
 func TestFIXTLSConfiguration(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

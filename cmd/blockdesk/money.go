@@ -15,12 +15,12 @@ import (
 
 // The lists of money that needs an operator, as the admin address names them.
 const (
-	moneyStuck     = "stuck_deliveries"
-	moneyDoubtful  = "doubtful"
-	moneyRefunds   = "refunds_due"
-	moneyRefunding = "refunding"
-	moneyStrays    = "strays"
-	moneyRefunded  = "refunded"
+	moneyFailing        = "stuck_deliveries"
+	moneyOutcomeUnknown = "doubtful"
+	moneyRefunds        = "refunds_due"
+	moneyRefunding      = "refunding"
+	moneyUnmatched      = "strays"
+	moneyRefunded       = "refunded"
 )
 
 type (
@@ -86,7 +86,7 @@ func moneyListCommand(s *settings, f *operatorFlags) *cobra.Command {
 		}, showMoney),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&kind, "kind", "", "one list: "+strings.Join([]string{moneyStuck, moneyDoubtful, moneyRefunds, moneyRefunding, moneyStrays, moneyRefunded}, ", "))
+	flags.StringVar(&kind, "kind", "", "one list: "+strings.Join([]string{moneyFailing, moneyOutcomeUnknown, moneyRefunds, moneyRefunding, moneyUnmatched, moneyRefunded}, ", "))
 	flags.StringVar(&after, "after", "", "continue a list of this kind after this item")
 	flags.IntVar(&limit, "limit", 0, "most items of a list (default: the service's)")
 	return cmd
@@ -193,7 +193,7 @@ func showMoney(w io.Writer, a *moneyAnswer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "KIND\tSINCE\tCLAIM\tAMOUNT\tREASON\tPAYER\tPAYMENT\tDELIVERIES\tTRANSACTION\tORDERED BY\tWAITS FOR")
 	listed := 0
-	for _, kind := range []string{moneyStuck, moneyDoubtful, moneyRefunds, moneyRefunding, moneyStrays, moneyRefunded} {
+	for _, kind := range []string{moneyFailing, moneyOutcomeUnknown, moneyRefunds, moneyRefunding, moneyUnmatched, moneyRefunded} {
 		list := a.Lists[kind]
 		listed += len(list.Items)
 		for _, m := range list.Items {
@@ -211,7 +211,7 @@ func showMoney(w io.Writer, a *moneyAnswer) error {
 	}
 	switch {
 	case listed > 0:
-	case a.Counts[moneyStuck]+a.Counts[moneyDoubtful]+a.Counts[moneyRefunds]+a.Counts[moneyStrays] > 0: // of a kind that was not asked for
+	case a.Counts[moneyFailing]+a.Counts[moneyOutcomeUnknown]+a.Counts[moneyRefunds]+a.Counts[moneyUnmatched] > 0: // of a kind that was not asked for
 		fmt.Fprintln(t, "none of this kind")
 	default:
 		fmt.Fprintln(t, "nothing needs an operator")

@@ -16,7 +16,7 @@ import (
 )
 
 // TestRollingConfiguration changes a group's configuration a node at a time: while
-// they differ each node tells of the other, and the status what differs.
+// they differ each node logs the other, and the status says what differs.
 func TestRollingConfiguration(t *testing.T) {
 	t.Parallel()
 	exe := programtest.Binary(t)
@@ -30,7 +30,7 @@ func TestRollingConfiguration(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	tells := func(count string) {
+	reports := func(count string) {
 		t.Helper()
 		for i, s := range g {
 			await.True(t, fmt.Sprintf("n%d to report %s", i+1, count), func() bool {
@@ -50,9 +50,9 @@ func TestRollingConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tells("0")
+	reports("0")
 	change(0)
-	tells("1")
+	reports("1")
 	status := func() string {
 		out, _ := programtest.Run(t, "", nil, "cluster", "status", "--admin", g[0].Addresses.Admin) // it fails where the group is not well
 		return out
@@ -63,7 +63,7 @@ func TestRollingConfiguration(t *testing.T) {
 	})
 	await.True(t, "n2 to say it in its log", func() bool { return strings.Contains(g[1].Log(), `nodes="n1 (risk)"`) })
 	change(1)
-	tells("0")
+	reports("0")
 	if text := status(); strings.Contains(text, "configured differently") {
 		t.Errorf("a status of nodes that are alike:\n%s", text)
 	}

@@ -19,8 +19,8 @@ import (
 )
 
 // feedClient follows two books and their trades over WebSocket, from node to node,
-// by the messages alone. What does not follow from what came before it, without a
-// snapshot between, is a gap that nobody was told of.
+// by the messages alone. A message that does not follow from the one before it, without a
+// snapshot between, is an unannounced gap.
 type feedClient struct {
 	nodes []string // URLs
 	at    int
@@ -37,7 +37,7 @@ type feedClient struct {
 	epochs     map[string]bool
 }
 
-// feedBook is one symbol as its messages tell it.
+// feedBook is one symbol as its messages show it.
 type feedBook struct {
 	epoch      string
 	seq        uint64
@@ -194,7 +194,7 @@ func (b *feedBook) levels(m *feedLine, data []byte) error {
 		clear(b.bids)
 		clear(b.asks)
 	case m.Epoch != b.epoch || m.PrevSeq != b.seq || m.Seq != b.seq+1:
-		return fmt.Errorf("a gap that nobody was told of: at %s %d, then %.300s", b.epoch, b.seq, data)
+		return fmt.Errorf("an unannounced gap: at %s %d, then %.300s", b.epoch, b.seq, data)
 	}
 	b.epoch, b.seq = m.Epoch, m.Seq
 	for i, side := range []map[string]string{b.bids, b.asks} {
@@ -216,7 +216,7 @@ func (b *feedBook) levels(m *feedLine, data []byte) error {
 
 func (b *feedBook) tape(m *feedLine, data []byte) error {
 	if m.Type != "snapshot" && (m.Epoch != b.tradeEpoch || m.PrevSeq != b.trades || m.Seq != b.trades+1) {
-		return fmt.Errorf("a gap that nobody was told of: at %s %d, then %.300s", b.tradeEpoch, b.trades, data)
+		return fmt.Errorf("an unannounced gap: at %s %d, then %.300s", b.tradeEpoch, b.trades, data)
 	}
 	b.tradeEpoch, b.trades = m.Epoch, m.Seq
 	for _, t := range m.Trades {

@@ -21,7 +21,7 @@ import (
 	"blockdesk/fixgw/fixclient"
 )
 
-// What a group's FIX clients do.
+// The actions of a group's FIX clients.
 const (
 	clusterLogon   = 1500 * time.Millisecond
 	clusterSilence = 900 * time.Millisecond // without an answer, a client tries another node
@@ -30,19 +30,19 @@ const (
 	keeperPrice    = "0.600000"
 )
 
-// doors are where the nodes of a group take FIX. A client goes on at the node that
+// gateways are the FIX addresses of a group's nodes. A client goes on at the node that
 // a Logout has named, else at the next one.
-type doors struct {
+type gateways struct {
 	addresses []string
 	at        int
 }
 
 var inLogout = regexp.MustCompile(`127\.0\.0\.1:[0-9]+`)
 
-func (d *doors) address() string { return d.addresses[d.at] }
+func (d *gateways) address() string { return d.addresses[d.at] }
 
-// next chooses another door by how the last one ended.
-func (d *doors) next(err error) {
+// next chooses another gateway by how the last one ended.
+func (d *gateways) next(err error) {
 	d.at = (d.at + 1) % len(d.addresses)
 	if !errors.Is(err, fixclient.ErrLogout) {
 		return
@@ -58,26 +58,26 @@ func (d *doors) next(err error) {
 // come and go.
 type clusterTrader struct {
 	*fixtest.Trader
-	doors  doors
-	number int // in histories
-	past   *history
-	acks   func(t time.Time) // hears of each first answer
-	logons tolerance
-	quiet  tolerance // without answers
+	gateways gateways
+	number   int // in histories
+	past     *history
+	acks     func(t time.Time) // hears of each first answer
+	logons   tolerance
+	quiet    tolerance // without answers
 
 	turnedAway atomic.Int64 // logons that failed
 
 	// Guarded by trader.mu.
-	away error                 // why it was not let in at last
-	open map[string]func(told) // by ClOrdID: what was asked and not answered yet
-	said map[string]string     // by ClOrdID: the first answer, until the round is checked
+	away error                    // why it was not let in at last
+	open map[string]func(outcome) // by ClOrdID: what was asked and not answered yet
+	said map[string]string        // by ClOrdID: the first answer, until the round is checked
 	sent int
 }
 
 func newClusterTrader(name string, number int, seed uint64, addresses []string, past *history, acks func(time.Time)) *clusterTrader {
 	c := &clusterTrader{
-		Trader: fixtest.NewTrader(name, seed), doors: doors{addresses: addresses}, number: number, past: past, acks: acks,
-		open: map[string]func(told){}, said: map[string]string{},
+		Trader: fixtest.NewTrader(name, seed), gateways: gateways{addresses: addresses}, number: number, past: past, acks: acks,
+		open: map[string]func(outcome){}, said: map[string]string{},
 	}
 	c.logons.least, c.quiet.least, c.OnMessage = clusterLogon, clusterSilence, c.note
 	return c
@@ -110,7 +110,7 @@ func (c *clusterTrader) note(m *fixclient.Message) {
 	}
 	if answered := c.open[id]; answered != nil {
 		delete(c.open, id)
-		answered(told{answer: answer})
+		answered(outcome{answer: answer})
 	}
 }
 
@@ -156,7 +156,7 @@ func (c *clusterTrader) enter(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		began := time.Now()
 		c.Logon = c.logons.wait()
-		err := c.Connect(c.doors.address())
+		err := c.Connect(c.gateways.address())
 		if err == nil {
 			c.logons.shorter()
 			break
@@ -171,9 +171,9 @@ func (c *clusterTrader) enter(ctx context.Context) bool {
 			return false
 		}
 		c.Mu.Lock()
-		c.away = fmt.Errorf("%v: %s: %w", time.Now().Format(time.TimeOnly), c.doors.address(), err)
+		c.away = fmt.Errorf("%v: %s: %w", time.Now().Format(time.TimeOnly), c.gateways.address(), err)
 		c.Mu.Unlock()
-		c.doors.next(err)
+		c.gateways.next(err)
 		c.turnedAway.Add(1)
 		programtest.Pause(ctx, clusterRetry)
 	}
@@ -239,7 +239,7 @@ func (c *clusterTrader) leave() {
 		c.Ended <- why
 	}
 	c.Disconnect()
-	c.doors.next(why)
+	c.gateways.next(why)
 }
 
 // settle connects, waits until everything is answered, asks some of it again and
@@ -297,12 +297,12 @@ func (c *clusterTrader) forget() {
 // keeper is a FIX client with one resting order at a time, far from the market,
 // which it amends, asks for and cancels, some of it at once: a register.
 type keeper struct {
-	name   string
-	prefix string
-	rng    *rand.Rand
-	doors  doors
-	number int
-	past   *history
+	name     string
+	prefix   string
+	rng      *rand.Rand
+	gateways gateways
+	number   int
+	past     *history
 
 	client         *fixclient.Client
 	ended          chan error
@@ -322,13 +322,13 @@ type keeper struct {
 type kept struct {
 	msgType  string
 	body     []byte
-	answered func(told)
+	answered func(outcome)
 }
 
 func newKeeper(name string, number int, seed uint64, addresses []string, past *history) *keeper {
 	return &keeper{
 		name: name, prefix: fmt.Sprintf("%s-%x-", name, seed), rng: rand.New(rand.NewPCG(seed, 77)),
-		doors: doors{addresses: addresses}, number: number, past: past, waiting: map[string]*kept{},
+		gateways: gateways{addresses: addresses}, number: number, past: past, waiting: map[string]*kept{},
 		logons: tolerance{least: clusterLogon}, quiet: tolerance{least: clusterSilence},
 	}
 }
@@ -341,7 +341,7 @@ func (k *keeper) run(ctx, last context.Context) error {
 			if errors.Is(err, fixclient.ErrSequence) {
 				return fmt.Errorf("%s: %w", k.name, err)
 			}
-			k.doors.next(err)
+			k.gateways.next(err)
 			programtest.Pause(last, clusterRetry)
 			continue
 		}
@@ -353,7 +353,7 @@ func (k *keeper) run(ctx, last context.Context) error {
 		}
 		k.sender, k.target = k.client.NextSequence()
 		k.drop()
-		k.doors.next(err)
+		k.gateways.next(err)
 	}
 	if err := errors.Join(k.err(), last.Err()); err != nil {
 		return fmt.Errorf("%s: %w; without an answer: %v", k.name, err, k.unanswered())
@@ -386,7 +386,7 @@ func (k *keeper) busy() bool {
 func (k *keeper) connect() error {
 	began := time.Now()
 	client, err := fixclient.Dial(context.Background(), fixclient.Options{
-		Addr: k.doors.address(), SenderCompID: k.name, TargetCompID: "BLOCKDESK", Username: programtest.FirmA, Password: programtest.Password,
+		Addr: k.gateways.address(), SenderCompID: k.name, TargetCompID: "BLOCKDESK", Username: programtest.FirmA, Password: programtest.Password,
 		KeepSequence: k.sender > 0, NextSender: k.sender, NextTarget: k.target, LogonFields: "8013=N\x01", Timeout: k.logons.wait(),
 	})
 	if err != nil {
@@ -460,7 +460,7 @@ func (k *keeper) compose(last bool) *kept {
 	k.next++
 	id := k.prefix + strconv.Itoa(k.next)
 	stamp := time.Now().UTC().Format("20060102-15:04:05.000")
-	w := &kept{answered: func(told) {}}
+	w := &kept{answered: func(outcome) {}}
 	ask := asked{object: k.prefix + k.id}
 	switch roll := k.rng.IntN(sometimes); {
 	case k.id == "":
@@ -535,11 +535,11 @@ func (k *keeper) answer(w *kept, m *fixclient.Message) {
 		if status := string(m.Get(39)); status == "0" || status == "1" || status == "5" {
 			amount = int64(fixtest.Millionths(string(m.Get(151))) / 1e6)
 		}
-		w.answered(told{amount: amount})
+		w.answered(outcome{amount: amount})
 	case w.msgType == "G" && kind == "5", w.msgType == "F" && kind == "4":
-		w.answered(told{})
+		w.answered(outcome{})
 	case (w.msgType == "G" || w.msgType == "F") && tooLate:
-		w.answered(told{no: true})
+		w.answered(outcome{no: true})
 	default:
 		k.fail(m)
 	}

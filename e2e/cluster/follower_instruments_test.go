@@ -15,7 +15,7 @@ import (
 )
 
 // TestFollowerLacksInstrument: a leader is restarted with one instrument more than
-// its follower's configuration names. The follower tells the others' books on, and
+// its follower's configuration names. The follower forwards the others' books, and
 // says which one it lacks; it starts with the whole list, and not without.
 func TestFollowerLacksInstrument(t *testing.T) {
 	t.Parallel()

@@ -184,7 +184,7 @@ func (r *readers) disturb(rng *rand.Rand, n int) (what string, err error) {
 
 // Two followers are killed, stopped, delayed and cut off from NATS in a stream of
 // orders while clients move between them and the leader: whatever number a server
-// says, all say the same of it, and no client meets a gap that it is not told of, or
+// says, all say the same of it, and no client meets an unannounced gap, or
 // anything twice. BLOCKDESK_CLUSTER_ROUNDS asks for more rounds.
 func TestFollowersUnderFaults(t *testing.T) {
 	t.Parallel()
@@ -243,7 +243,7 @@ func TestFollowersUnderFaults(t *testing.T) {
 	checkReadOnly(t, r)
 	checkFollowerFIX(t, r)
 	checkFollowerStream(t, r)
-	t.Logf("%v; %d moves, %d streams resumed %v, %d restarts told, %d snapshots, %d updates, %d heartbeats", done, clients.hops.Load(),
+	t.Logf("%v; %d moves, %d streams resumed %v, %d restarts announced, %d snapshots, %d updates, %d heartbeats", done, clients.hops.Load(),
 		clients.resumed.Load(), clients.ways, clients.restarts.Load(), clients.snapshots.Load(), clients.updates.Load(), clients.heartbeats.Load())
 }
 
@@ -321,7 +321,7 @@ func checkFollowerFIX(t *testing.T, r *readers) {
 			return nil
 		})
 	}()
-	for _, ask := range []struct{ kind, body, answer, tells string }{
+	for _, ask := range []struct{ kind, body, answer, reports string }{
 		{"V", "262=m\x01263=0\x01264=10\x01267=2\x01269=0\x01269=1\x01146=1\x0155=" + programtest.Symbol + "\x01", "W", ""},
 		{
 			"D", "11=o\x0155=" + programtest.Symbol + "\x0154=1\x0138=5\x0140=2\x0144=1\x0159=1\x0160=" + time.Now().UTC().Format("20060102-15:04:05") + "\x01",
@@ -333,8 +333,8 @@ func checkFollowerFIX(t *testing.T, r *readers) {
 		}
 		select {
 		case m := <-answers:
-			if m[35] != ask.answer || !strings.Contains(m[58], ask.tells) {
-				t.Errorf("35=%s at a follower: %v, want 35=%s with %q", ask.kind, m, ask.answer, ask.tells)
+			if m[35] != ask.answer || !strings.Contains(m[58], ask.reports) {
+				t.Errorf("35=%s at a follower: %v, want 35=%s with %q", ask.kind, m, ask.answer, ask.reports)
 			}
 		case <-ctx.Done():
 			t.Fatalf("35=%s at a follower has no answer", ask.kind)

@@ -102,8 +102,8 @@ func TestGroupsAsProcesses(t *testing.T) {
 			t.Errorf("symbols: %+v", a.Symbols)
 		}
 	}
-	toldByWebSocket(t, here, there)
-	toldByFIX(t, here, there.At.FIX)
+	reportedByWebSocket(t, here, there)
+	reportedByFIX(t, here, there.At.FIX)
 	t.Run("Python", func(t *testing.T) {
 		followGroups(t, here, "PYTHONPATH="+filepath.Join("..", "..", "sdk", "python"), programtest.Tool(t, "python3"), "-B", filepath.Join("..", "..", "sdk", "python", "tests", "live_groups.py"))
 	})
@@ -129,7 +129,7 @@ func TestGroupsAsProcesses(t *testing.T) {
 }
 
 // toldByWebSocket: one group's feed names the other's, which has the symbol.
-func toldByWebSocket(t *testing.T, here, there *programtest.Service) {
+func reportedByWebSocket(t *testing.T, here, there *programtest.Service) {
 	t.Helper()
 	ask := func(url string) (ack struct {
 		Type       string            `json:"type"`
@@ -186,7 +186,7 @@ func followGroups(t *testing.T, d *programtest.Service, env, command string, arg
 }
 
 // toldByFIX: an order for another group's symbol is rejected with its address.
-func toldByFIX(t *testing.T, d *programtest.Service, at string) {
+func reportedByFIX(t *testing.T, d *programtest.Service, at string) {
 	t.Helper()
 	s := fixtest.LogOnAs(t, fixclient.Options{
 		Addr: d.At.FIX, SenderCompID: demo.Guest, TargetCompID: "BLOCKDESK", Username: demo.Guest, Password: demo.Password,

@@ -13,7 +13,7 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// What an operation of a history asks for.
+// The requests of a history's operations.
 const (
 	opAnswer = "answer" // a request under its own key: its first answer is its answer for ever
 	opTake   = "take"   // a claim on a tranche, under an idempotency key
@@ -30,16 +30,16 @@ type asked struct {
 	amount       int64  // of a take, dollars; of an amend, the quantity
 }
 
-// told is what it was told. The zero value is that it was told nothing: what it
+// outcome is the answer. The zero value is no answer: what it
 // asked for has happened, will happen, or never will.
-type told struct {
+type outcome struct {
 	known  bool
 	answer string // of an answer or a take; "" of a take: there was no room for it
 	amount int64  // of a status: the quantity, 0 = the order has ended
 	no     bool   // an amend or a cancel was refused: the order had ended
 }
 
-// history is what clients of a group asked and were told, with the times of both
+// history is what clients of a group requested and were answered, with the times of both
 // by this process's monotonic clock.
 type history struct {
 	began time.Time
@@ -56,12 +56,12 @@ const never = int64(1) << 62
 
 // call notes a request that is about to be sent. The function that it returns
 // notes the answer; if it is not called, there was none.
-func (h *history) call(client int, in asked) (answered func(told)) {
+func (h *history) call(client int, in asked) (answered func(outcome)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := len(h.ops)
-	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Output: told{}, Call: int64(time.Since(h.began)), Return: never})
-	return func(out told) {
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Output: outcome{}, Call: int64(time.Since(h.began)), Return: never})
+	return func(out outcome) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		out.known = true
@@ -97,7 +97,7 @@ func byObject(ops []porcupine.Operation) [][]porcupine.Operation {
 // hundreds, they only cost the checker its time.
 func changesNothing(o porcupine.Operation) bool {
 	kind := o.Input.(asked).kind
-	return !o.Output.(told).known && (kind == opAnswer || kind == opStatus)
+	return !o.Output.(outcome).known && (kind == opAnswer || kind == opStatus)
 }
 
 // linearizable returns an error that names the first history in which no order of
@@ -145,7 +145,7 @@ func answerModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return "" },
 		Step: func(state, _, output any) (bool, any) {
-			out := output.(told)
+			out := output.(outcome)
 			switch first := state.(string); {
 			case !out.known:
 				return true, first
@@ -162,7 +162,7 @@ func answerModel() porcupine.Model {
 // in the order of their keys, so that equal states are equal values.
 type trancheState struct {
 	left   int64
-	claims string // "key=id;", id "?" while nobody was told
+	claims string // "key=id;", id "?" while it was not published
 }
 
 // trancheModel is of claims on one tranche: there is never more reserved than there
@@ -171,7 +171,7 @@ func trancheModel(capacity int64) porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{trancheState{left: capacity}} },
 		Step: func(state, input, output any) []any {
-			s, in, out := state.(trancheState), input.(asked), output.(told)
+			s, in, out := state.(trancheState), input.(asked), output.(outcome)
 			id, has := claimOf(s.claims, in.key)
 			switch {
 			case has && (!out.known || out.answer == id):
@@ -255,7 +255,7 @@ func orderModel() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{int64(firstQty)} },
 		Step: func(state, input, output any) []any {
-			qty, in, out := state.(int64), input.(asked), output.(told)
+			qty, in, out := state.(int64), input.(asked), output.(outcome)
 			next := in.amount // 0 of a cancel
 			switch {
 			case in.kind == opStatus:
@@ -281,17 +281,17 @@ func TestClusterHistories(t *testing.T) {
 	type step struct {
 		call, back int64 // 0 = no answer
 		in         asked
-		out        told
+		out        outcome
 	}
 	take := func(call, back int64, key, id string) step {
-		return step{call, back, asked{kind: opTake, object: "T1-1", key: key, amount: 250}, told{known: back > 0, answer: id}}
+		return step{call, back, asked{kind: opTake, object: "T1-1", key: key, amount: 250}, outcome{known: back > 0, answer: id}}
 	}
-	order := func(call, back int64, kind string, amount int64, out told) step {
+	order := func(call, back int64, kind string, amount int64, out outcome) step {
 		out.known = back > 0
 		return step{call, back, asked{kind: kind, object: "order", amount: amount}, out}
 	}
 	answer := func(call, back int64, text string) step {
-		return step{call, back, asked{kind: opAnswer, object: "a"}, told{known: back > 0, answer: text}}
+		return step{call, back, asked{kind: opAnswer, object: "a"}, outcome{known: back > 0, answer: text}}
 	}
 	for name, c := range map[string]struct {
 		right bool
@@ -310,16 +310,16 @@ func TestClusterHistories(t *testing.T) {
 		"a stale refusal":                  {false, []step{take(1, 2, "b", ""), take(3, 4, "a", "C1")}},
 		"a stale leader sells again":       {false, []step{take(1, 2, "a", "C1"), take(3, 4, "b", "C2"), take(5, 6, "c", "C1")}},
 		"amends, then the end": {true, []step{
-			order(1, 2, opAmend, 7, told{}), order(3, 4, opStatus, 0, told{amount: 7}), order(5, 9, opAmend, 8, told{no: true}),
-			order(5, 8, opCancel, 0, told{}), order(10, 11, opStatus, 0, told{}),
+			order(1, 2, opAmend, 7, outcome{}), order(3, 4, opStatus, 0, outcome{amount: 7}), order(5, 9, opAmend, 8, outcome{no: true}),
+			order(5, 8, opCancel, 0, outcome{}), order(10, 11, opStatus, 0, outcome{}),
 		}},
-		"an amend of an unknown outcome": {true, []step{order(1, 0, opAmend, 7, told{}), order(3, 4, opStatus, 0, told{amount: firstQty}), order(5, 6, opStatus, 0, told{amount: 7})}},
-		"an acknowledged amend is lost":  {false, []step{order(1, 2, opAmend, 7, told{}), order(3, 4, opStatus, 0, told{amount: firstQty})}},
-		"a stale read":                   {false, []step{order(1, 2, opAmend, 7, told{}), order(3, 4, opAmend, 8, told{}), order(5, 6, opStatus, 0, told{amount: 7})}},
+		"an amend of an unknown outcome": {true, []step{order(1, 0, opAmend, 7, outcome{}), order(3, 4, opStatus, 0, outcome{amount: firstQty}), order(5, 6, opStatus, 0, outcome{amount: 7})}},
+		"an acknowledged amend is lost":  {false, []step{order(1, 2, opAmend, 7, outcome{}), order(3, 4, opStatus, 0, outcome{amount: firstQty})}},
+		"a stale read":                   {false, []step{order(1, 2, opAmend, 7, outcome{}), order(3, 4, opAmend, 8, outcome{}), order(5, 6, opStatus, 0, outcome{amount: 7})}},
 		"an amend happens twice": {false, []step{
-			order(1, 0, opAmend, 7, told{}), order(2, 3, opStatus, 0, told{amount: 7}), order(4, 5, opAmend, 8, told{}), order(6, 7, opStatus, 0, told{amount: 7}),
+			order(1, 0, opAmend, 7, outcome{}), order(2, 3, opStatus, 0, outcome{amount: 7}), order(4, 5, opAmend, 8, outcome{}), order(6, 7, opStatus, 0, outcome{amount: 7}),
 		}},
-		"an order lives after its end": {false, []step{order(1, 2, opCancel, 0, told{}), order(3, 4, opAmend, 7, told{})}},
+		"an order lives after its end": {false, []step{order(1, 2, opCancel, 0, outcome{}), order(3, 4, opAmend, 7, outcome{})}},
 		"the first answer again":       {true, []step{answer(1, 0, ""), answer(3, 4, "x"), answer(5, 6, "x")}},
 		"another answer":               {false, []step{answer(1, 2, "x"), answer(3, 4, "y")}},
 	} {

@@ -26,10 +26,10 @@ type weather struct {
 }
 
 // network joins nodes on this machine by connections that the test can disturb:
-// each node is reached through a gate. Who has dialled is told by the first bytes,
+// each node is reached through a gate. The first bytes identify the dialling node,
 // since all nodes have to have one list of addresses.
 type network struct {
-	who     func(first []byte) string // the node that sends these
+	sender  func(first []byte) string // the node that sends these
 	mu      sync.Mutex
 	changed *sync.Cond
 	weather map[way]weather
@@ -46,11 +46,11 @@ type gate struct {
 	held     net.PacketConn      // see server.FreePort
 	to       string              // the node
 	target   string              // its address
-	conns    map[net.Conn]string // both ends, with who has dialled; network.mu guards it
+	conns    map[net.Conn]string // both ends, with the dialling node; network.mu guards it
 }
 
-func newNetwork(t testing.TB, who func(first []byte) string) *network {
-	n := &network{who: who, weather: map[way]weather{}}
+func newNetwork(t testing.TB, sender func(first []byte) string) *network {
+	n := &network{sender: sender, weather: map[way]weather{}}
 	n.changed = sync.NewCond(&n.mu)
 	t.Cleanup(n.close)
 	return n
@@ -114,7 +114,7 @@ func (n *network) reset(a, b string) {
 	for _, g := range n.gates {
 		for c, from := range g.conns {
 			if g.to == a && from == b || g.to == b && from == a {
-				_ = c.Close() // its readers are told
+				_ = c.Close() // its readers get an error
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func (n *network) reset(a, b string) {
 // cut closes a gate's connections. The caller holds the network's mu.
 func (g *gate) cut() {
 	for c := range g.conns {
-		_ = c.Close() // its readers are told
+		_ = c.Close() // its readers get an error
 	}
 }
 
@@ -149,7 +149,7 @@ func (g *gate) carry(in net.Conn) {
 	defer g.forget(in)
 	first := make([]byte, 64<<10)
 	size, err := in.Read(first)
-	from := g.net.who(first[:size])
+	from := g.net.sender(first[:size])
 	there := way{from, g.to}
 	if err != nil || !g.net.pass(there) {
 		return
@@ -220,7 +220,7 @@ func (n *network) pump(to, from net.Conn, on way) {
 	}
 }
 
-// The network holds what it is told to hold, one way only, and gives it out when
+// The network holds the bytes that a test makes it hold, one way only, and gives it out when
 // it heals; what it delays comes late; a reset breaks the line.
 func TestClusterNetwork(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 	"blockdesk/e2e/programtest"
 )
 
-// What a group's REST clients do.
+// The actions of a group's REST clients.
 const (
 	clusterAsk      = 1200 * time.Millisecond // wait for one answer, where the nodes are not slow
 	clusterFill     = 250                     // dollars a claim
@@ -201,11 +201,11 @@ func (l *restLoad) take(ctx context.Context, c *restClient, round *ticketRound, 
 		}
 		switch {
 		case a.status == http.StatusOK && a.Claim != "":
-			answered(told{answer: a.Claim})
+			answered(outcome{answer: a.Claim})
 			l.acknowledged(round, key, a.Claim)
 			l.look(ctx, c, a.Claim)
 		case a.status == http.StatusConflict && a.Code == "CAPACITY_EXHAUSTED":
-			answered(told{})
+			answered(outcome{})
 			return a.Code, true // a refusal differs in its request_id
 		default:
 			l.fail("a claim: %d %.300s", a.status, a.body)
@@ -257,9 +257,9 @@ func (l *restLoad) quote(ctx, last context.Context, number int, round *ticketRou
 				programtest.Pause(last, clusterRetry)
 				continue
 			case a.status == http.StatusOK:
-				answered(told{answer: digest(a.body)})
+				answered(outcome{answer: digest(a.body)})
 			case a.Code == "CAPACITY_EXHAUSTED":
-				answered(told{answer: a.Code})
+				answered(outcome{answer: a.Code})
 			default:
 				l.fail("a quote: %d %.300s", a.status, a.body)
 			}

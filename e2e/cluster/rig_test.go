@@ -65,7 +65,7 @@ type group struct {
 // nodeIDs are long, so that nothing else on the wire looks like them.
 var nodeIDs = []string{"node-alfa", "node-bravo", "node-carol"}
 
-// sender tells which node has sent the first bytes of a connection: each call of
+// sender returns which node has sent the first bytes of a connection: each call of
 // raft names it.
 func sender(first []byte) string {
 	for _, id := range nodeIDs {

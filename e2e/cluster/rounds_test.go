@@ -254,7 +254,7 @@ func (p *trial) checkBooks() {
 			}
 			tr.Mu.Unlock()
 		}
-		// REST's view may be behind what FIX has told.
+		// REST's view may be behind the FIX reports.
 		await.Equal(p.T, fmt.Sprintf("round %d: the book of %s", p.round, symbol), fmt.Sprint(want), func() string {
 			got := map[string]uint64{}
 			depth := p.depth(symbol)
@@ -325,7 +325,7 @@ type committed struct {
 	at     map[uint64]string // clients' own ids by Seq, of requests that have one
 }
 
-// prove holds the nodes' logs to each other, and to what the clients were told.
+// prove compares the nodes' logs with each other, and with the clients' answers.
 func (p *trial) prove() {
 	p.T.Helper()
 	var logs []committed
@@ -458,7 +458,7 @@ func spread(list []time.Duration) string {
 // Three nodes of a group are killed, stopped, cut off, slowed down and restarted,
 // while clients trade by FIX, claim by REST and follow by WebSocket. Nothing that
 // was acknowledged is lost or happens twice, the histories of all clients are
-// linearizable, no feed has a gap that it was not told of, and all nodes come to
+// linearizable, no feed has an unannounced gap, and all nodes come to
 // the same state.
 //
 // BLOCKDESK_CLUSTER_ROUNDS asks for more rounds (make cluster-rounds: 200),

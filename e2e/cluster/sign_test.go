@@ -253,7 +253,7 @@ func moments() []moment {
 	}
 }
 
-// The desk's key signs nothing that a majority has not been told of: whatever
+// The desk's key signs nothing that a majority has not stored: whatever
 // happens to a leader around the authorization of an atomic claim, each signature
 // that the signer gives is allowed by a command that all nodes have.
 func TestClusterSigns(t *testing.T) {

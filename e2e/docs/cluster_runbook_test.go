@@ -82,7 +82,7 @@ func (m *host) start() error {
 	return err
 }
 
-// stop tells the service to end, and waits for it.
+// stop makes the service end, and waits for it.
 func (m *host) stop(signal syscall.Signal) error {
 	if m.cmd == nil {
 		return nil
@@ -242,7 +242,7 @@ func (d *groupOnDuty) before(p printedLine) {
 	}
 }
 
-// systemd does what the verb says on this machine, and tells its log.
+// systemd does what the verb says on this machine, and prints its log.
 func (d *groupOnDuty) systemd(w http.ResponseWriter, r *http.Request) {
 	var err error
 	switch r.URL.Path {

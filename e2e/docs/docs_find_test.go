@@ -31,7 +31,7 @@ func (p printedLine) String() string { return fmt.Sprintf("%s:%d: %s", p.file, p
 const inlineCode = "inline"
 
 // programs begin a command line in a sentence, a table or a block without a
-// language. One that is named without anything behind it is a word, and no line.
+// language. A command that is named without arguments is a word, not a line.
 const programs = `(?:sudo )?(?:(?:\./)?bin/)?(?:blockdesk|curl|make|npm|npx|node|pip3?|python3?|openssl|docker|systemctl|journalctl|go|git|g\+\+|printf|\./quickstart)`
 
 var (

@@ -24,7 +24,7 @@ import (
 )
 
 // terminal is one shell that a reader types a document's lines into, one after the
-// other. What he assigns, exports and changes to stays.
+// other. Assigned and exported variables and the working directory stay.
 type terminal struct {
 	dir    string
 	env    []string
@@ -71,7 +71,7 @@ func ignoreExit(err error) error {
 	return err
 }
 
-// endGroup tells a command and its children to end, and waits for it.
+// endGroup makes a command and its children to end, and waits for it.
 func endGroup(cmd *exec.Cmd) error {
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
@@ -134,7 +134,7 @@ func (g *growing) String() string {
 }
 
 // watch runs a line that does not end by itself until it has printed what matches.
-// One that others of the document need is kept until the terminal is closed.
+// A command that others of the document need is kept until the terminal is closed.
 func (t *terminal) watch(line string, want *regexp.Regexp, keep bool) (printed string, err error) {
 	g := &growing{more: make(chan struct{}, 1)}
 	cmd := exec.Command("/bin/sh", "-c", t.places.Replace(line))

@@ -19,7 +19,7 @@ import (
 )
 
 // Every command line that a document prints is run, or, where no test can run it,
-// held to the program that would. These are the rules for who writes one:
+// checked with the program that would. These are the rules for their authors:
 //
 //   - A fenced block of sh is typed into one shell, line by line, in a folder that
 //     looks like a checkout in which `make run` is running: bin/blockdesk, data. The
@@ -269,7 +269,7 @@ func TestDocumentsOfHelp(t *testing.T) {
 // named commands of the program, in files that are no Markdown.
 var ourCommand = regexp.MustCompile(`\bblockdesk ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*| --?[a-z][a-z-]*(?:[= ][^\s"'` + "`" + `|]+)?)*)`)
 
-// What configurations, units, images, the pages for people, and the descriptions of
+// The contents of configurations, units, images, the pages for people, and the descriptions of
 // the API name of the program's commands and flags is there.
 func TestDocumentsNameCommands(t *testing.T) {
 	t.Parallel()

@@ -139,7 +139,7 @@ func firstSteps(d *programtest.Service, t *testing.T) map[string]string {
 	}, func(steps map[string]string) bool { return len(steps) == 4 })
 }
 
-// What the service prints at its start, what the robot manifest has for robots,
+// The service's output at its start, the robot manifest for robots,
 // and the lines among the examples of the OpenAPI document, work as they are printed.
 func TestFirstCommandsWork(t *testing.T) {
 	t.Parallel()

@@ -28,16 +28,16 @@ import (
 // onDuty is the person who follows docs/runbook.md, with a desk and its chain.
 type onDuty struct {
 	*chaintest.Rig
-	term   *terminal
-	bin    string         // /usr/local/bin
-	backup string         // /var/backups/blockdesk
-	served *server.Server // what systemctl commands just now
-	system string         // where the stand-in for systemd listens
-	client *chaintest.Buyer
-	bought []string // claims that are settled
-	stray  string   // signature of a payment that nobody claims
-	disk   string   // a small one; "" where none can be mounted
-	small  *server.Server
+	term      *terminal
+	bin       string         // /usr/local/bin
+	backup    string         // /var/backups/blockdesk
+	served    *server.Server // what systemctl commands just now
+	system    string         // where the stand-in for systemd listens
+	client    *chaintest.Buyer
+	bought    []string // claims that are settled
+	unmatched string   // signature of a payment that nobody claims
+	disk      string   // a small one; "" where none can be mounted
+	small     *server.Server
 }
 
 // runbookPrints is what the lines of the runbook have to print.
@@ -70,8 +70,8 @@ func (d *onDuty) scenes() map[string]scene {
 			{in: "settlement_tracked", prints: `(?m)^blockdesk_settlement_tracked 0$`},
 		}, after: d.buys},
 		"Lock the desk": {at: map[string]func(){"--list": d.isLocked}, prints: []expectation{{in: "--list", prints: `price feed down`}}, after: d.buys},
-		"Money that needs a person": {before: d.strays, prints: []expectation{
-			{in: "--kind refunding", prints: `none of this kind`}, // the stray payment alone is there
+		"Money that needs a person": {before: d.paysUnmatched, prints: []expectation{
+			{in: "--kind refunding", prints: `none of this kind`}, // only the unmatched payment is there
 			{in: "--kind strays", prints: `nothing needs an operator`},
 			{in: "money list", prints: `strays`},
 			{in: "/metrics", prints: `blockdesk_settlement_strays 1`},
@@ -217,11 +217,11 @@ func (d *onDuty) places() *strings.Replacer {
 		"/etc/blockdesk/blockdesk.yaml", filepath.Join(filepath.Dir(d.served.DataDir()), "config.yaml"),
 		"/var/lib/blockdesk-signer/key.json", d.KeyFile("desk"), "/var/lib/blockdesk-signer/new.json", d.KeyFile("desk-new"),
 		"/var/lib/blockdesk", d.served.DataDir(), "/var/backups/blockdesk", d.backup, "/usr/local/bin", d.bin,
-		"http://127.0.0.1:8090", d.served.Addresses.Admin, "http://127.0.0.1:8080", d.served.Addresses.Base, "SIGNATURE", d.stray,
+		"http://127.0.0.1:8090", d.served.Addresses.Admin, "http://127.0.0.1:8080", d.served.Addresses.Base, "SIGNATURE", d.unmatched,
 	)
 }
 
-// systemd does what the verb says to the service, and tells its log.
+// systemd does what the verb says to the service, and prints its log.
 func (d *onDuty) systemd(w http.ResponseWriter, r *http.Request) {
 	var err error
 	switch r.URL.Path {
@@ -324,15 +324,15 @@ func (d *onDuty) isLocked() {
 	}
 }
 
-// strays pays without saying what for.
-func (d *onDuty) strays() {
+// paysUnmatched pays without saying what for.
+func (d *onDuty) paysUnmatched() {
 	d.T.Helper()
 	payment := d.client.Pays(chaintest.OwnPayment{Memo: "for nothing", Reference: solana.Base58(solana.Address{7}), Rail: market.RailUSDC, Atoms: 5_000_000})
 	d.MustBroadcast(payment.Raw)
 	d.Finalize()
-	d.stray = payment.Signature
-	await.True(d.T, "the stray payment", func() bool {
-		return strings.Contains(programtest.CLI(d.T, d.Server, "money", "list"), d.stray)
+	d.unmatched = payment.Signature
+	await.True(d.T, "the unmatched payment", func() bool {
+		return strings.Contains(programtest.CLI(d.T, d.Server, "money", "list"), d.unmatched)
 	})
 	d.term.places = d.places()
 }

@@ -14,7 +14,7 @@ import (
 
 // A recorded day through every gateway, and the same day with the server killed in the
 // middle, end in the same books.
-func TestRecordedDayThroughEveryDoor(t *testing.T) {
+func TestRecordedDayThroughEveryGateway(t *testing.T) {
 	runtest.SkipUnderRace(t, "it plays a day one order at a time, and the tests of engine, fixgw and feed race the same code")
 	t.Parallel()
 	days := []string{"own"}

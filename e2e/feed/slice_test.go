@@ -15,8 +15,8 @@ import (
 	"blockdesk/e2e/programtest"
 )
 
-// One order goes in through FIX and is seen through every door.
-func TestSliceThroughEveryDoor(t *testing.T) {
+// One order goes in through FIX and is seen on every gateway.
+func TestSliceThroughEveryGateway(t *testing.T) {
 	t.Parallel()
 	s := programtest.Start(t, programtest.Config(t, ""))
 	maker, taker := fixtest.LogOn(t, s.Addresses.FIX, programtest.FirmA), fixtest.LogOn(t, s.Addresses.FIX, programtest.FirmB)

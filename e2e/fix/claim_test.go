@@ -138,7 +138,7 @@ func (c *claimant) prove(id string, report map[int]string, signature string) {
 		id, report[37], signature, programtest.Symbol, report[38], report[44], report[37]))
 }
 
-// settled waits until a claim is told as paid, settled and captured.
+// settled waits until a claim is reported as paid, settled and captured.
 func (c *claimant) settled(report map[int]string) {
 	c.T.Helper()
 	c.hear(map[int]string{35: "8", 37: report[37], 150: "0", 39: "0", 58: "PAID"})

@@ -215,7 +215,7 @@ func TestFIXClientKeyAndTLS(t *testing.T) {
 	}
 }
 
-// What cannot be meant is refused before anything is dialed.
+// An impossible option is refused before anything is dialed.
 func TestFIXClientRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

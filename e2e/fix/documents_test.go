@@ -188,7 +188,7 @@ func (c *conversation) compare(examples []example) {
 }
 
 // fixer replaces what no two runs have in common: times, numbers that the service
-// gives, keys. What was equal stays equal.
+// gives, keys. Equal texts stay equal.
 type fixer struct {
 	ids   map[string]string // by what they replace
 	count map[string]int    // given so far, by kind

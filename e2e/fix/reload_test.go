@@ -16,8 +16,8 @@ import (
 )
 
 // TestParticipantsReload: firms come and go with the participants file while the
-// program runs, with their limits; a file that is wrong changes nothing. What
-// operators see and do of it goes through the command line.
+// program runs, with their limits; a file that is wrong changes nothing.
+// Operators see and change it through the command line.
 func TestParticipantsReload(t *testing.T) {
 	t.Parallel()
 	config := programtest.Config(t, "rfq:\n  enabled: false\n")

@@ -21,7 +21,7 @@ import (
 	"blockdesk/market"
 )
 
-// What a test trader does.
+// The actions of a test trader.
 const (
 	TraderWindow  = 64  // requests without an answer
 	traderResting = 150 // orders that it lets rest
@@ -85,7 +85,7 @@ type Trader struct {
 	OnMessage func(*fixclient.Message)
 }
 
-// NewTrader returns a trader that has never logged on. What it does is chosen by the seed.
+// NewTrader returns a trader that has never logged on. Its actions are chosen by the seed.
 func NewTrader(name string, seed uint64) *Trader {
 	t := &Trader{
 		Name: name, Prefix: fmt.Sprintf("%s-%x-", name, seed), rng: rand.New(rand.NewPCG(seed, uint64(name[0]))),

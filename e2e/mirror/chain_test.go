@@ -19,7 +19,7 @@ import (
 
 // A pool and a book on a local chain move while the service follows them through
 // three nodes that fail, lag and lie, through a fork that is rolled back, and
-// through restarts and kills. All that it ever tells is what was done, to the atom.
+// through restarts and kills. Everything that it publishes was done, to the atom.
 //
 // BLOCKDESK_MIRROR_SECONDS is for how long, with troubles and restarts by chance;
 // without it, each kind is met once. BLOCKDESK_SEED asks for the same moves again.
@@ -57,7 +57,7 @@ func TestMirrorFollowsTheChain(t *testing.T) {
 }
 
 // The local chain itself is a node that can be mirrored, as a demo does: one that is
-// alone is believed, though it tells what an open slot holds already.
+// alone is believed, though it reports the content of a slot that is still open.
 func TestMirrorFollowsTheSandbox(t *testing.T) {
 	runtest.SkipUnderRace(t, "it follows a chain in real time, which the detector is too slow for; the tests of mirror race the same code")
 	t.Parallel()
@@ -85,7 +85,7 @@ func TestMirrorFollowsTheSandbox(t *testing.T) {
 	}
 }
 
-// follows waits until the service tells of a slot that is not before.
+// follows waits until the service publishes a slot that is not before.
 func (r *mirrorRig) follows(slot uint64) {
 	r.t.Helper()
 	await.True(r.t, fmt.Sprintf("a book of slot %d", slot), func() bool {
@@ -105,14 +105,14 @@ func (r *mirrorRig) lastOfAll() {
 	}
 }
 
-// awaitSwaps waits until what is final by now is told.
+// awaitSwaps waits until all swaps that are final by now are published.
 func (r *mirrorRig) awaitSwaps() {
 	r.t.Helper()
 	final := r.now() - finalizeSlots
 	var left []string
 	defer func() {
 		if len(left) > 0 {
-			r.t.Logf("not told: %v", left)
+			r.t.Logf("not published: %v", left)
 		}
 	}()
 	await.True(r.t, fmt.Sprintf("the swaps up to slot %d", final), func() bool {
@@ -122,7 +122,7 @@ func (r *mirrorRig) awaitSwaps() {
 	})
 }
 
-// now is the newest slot that nodes tell of.
+// now is the newest slot that nodes report.
 func (r *mirrorRig) now() uint64 { return r.m.cluster.tip(0).slot }
 
 // trials are one of each.
@@ -149,7 +149,7 @@ func (r *mirrorRig) trials() {
 	r.follows(r.now() + 3)
 }
 
-// contradiction leaves two nodes that tell two things: nothing is told until one
+// contradiction leaves two nodes that contradict each other: nothing is published until one
 // of them is gone, and the status record says why.
 func (r *mirrorRig) contradiction() {
 	r.t.Helper()
@@ -157,7 +157,7 @@ func (r *mirrorRig) contradiction() {
 	r.nodes[0].set(troubles["down"])
 	r.nodes[1].set(troubles["another book"])
 	words := []string{"rpc_upstreams_contradict", "rpc_failover_active", "chain_data_stale"}
-	await.True(r.t, fmt.Sprintf("a status record that tells of %v", words), func() bool {
+	await.True(r.t, fmt.Sprintf("a status record that names %v", words), func() bool {
 		r.watch.check()
 		return !slices.ContainsFunc(words, func(word string) bool { return !r.watch.seen(word) })
 	})
@@ -167,8 +167,8 @@ func (r *mirrorRig) contradiction() {
 }
 
 // forked has all nodes follow a fork for some slots, which is some slots ahead,
-// and then roll it back: what was told of it stands until the chain has come
-// further, and no swap of it is ever told.
+// and then roll it back: the published swaps stand until the chain has come
+// further, and no swap of it is ever published.
 func (r *mirrorRig) forked(slots, ahead int) {
 	r.t.Helper()
 	from := r.now()
@@ -198,7 +198,7 @@ func (r *mirrorRig) outage(asked int) {
 func (r *mirrorRig) tumble(rng *rand.Rand, length time.Duration) {
 	r.t.Helper()
 	troubles := r.troubles()
-	// Where one of the other nodes is slow for once, nothing tells which of the two
+	// Where one of the other nodes is slow for once, nothing shows which of the two
 	// lists is right: that leaves a doubt, and no order within a slot.
 	delete(troubles, "more swaps")
 	delete(troubles, "fewer swaps")
@@ -232,7 +232,7 @@ func (r *mirrorRig) tumble(rng *rand.Rand, length time.Duration) {
 	r.heal()
 }
 
-// spoil puts a node into trouble. One that lies needs two that are right against it:
+// spoil puts a node into trouble. A lying node needs two honest ones against it:
 // a service that hears it alone must believe it.
 func (r *mirrorRig) spoil(i int, now trouble) {
 	for j, n := range r.nodes {
@@ -246,7 +246,7 @@ func (r *mirrorRig) spoil(i int, now trouble) {
 	r.nodes[i].set(now)
 }
 
-// lies reports whether the node tells what never was.
+// lies reports whether the node returns invented data.
 func (now *trouble) lies() bool {
 	return now.lie != nil || now.altered || now.invents || now.hides
 }
@@ -263,8 +263,8 @@ func (r *mirrorRig) heal() {
 	}
 }
 
-// checkAll holds all that is told at the end to the ledger.
-func (r *mirrorRig) checkAll(followers []*feedtest.Follower, doors func(last *mirroredDepth)) {
+// checkAll checks everything that is published at the end against the ledger.
+func (r *mirrorRig) checkAll(followers []*feedtest.Follower, gateways func(last *mirroredDepth)) {
 	r.t.Helper()
 	r.heal()
 	r.follows(r.now())
@@ -296,7 +296,7 @@ func (r *mirrorRig) checkAll(followers []*feedtest.Follower, doors func(last *mi
 			r.t.Errorf("%d questions about what need not be final", n.hasty)
 		}
 	}
-	doors(&last)
+	gateways(&last)
 	r.checkSymbols()
 	checkFollowers(r.t, followers, r.checkCandles())
 	r.t.Logf("%d slots, %v", r.now(), r.m.counts)
@@ -307,22 +307,22 @@ func (r *mirrorRig) checkAll(followers []*feedtest.Follower, doors func(last *mi
 // with its transaction.
 func (r *mirrorRig) checkTrades(p *chainPool) {
 	r.t.Helper()
-	told, want := r.watch.trades[p.symbol], p.numbered()
-	if len(told) != len(want) {
-		r.t.Fatalf("%s: %d trades are told, %d were done", p.symbol, len(told), len(want))
+	reported, want := r.watch.trades[p.symbol], p.numbered()
+	if len(reported) != len(want) {
+		r.t.Fatalf("%s: %d trades are published, %d were done", p.symbol, len(reported), len(want))
 	}
 	var ids []uint64
-	for i := range told {
-		ids = append(ids, told[i].ID)
+	for i := range reported {
+		ids = append(ids, reported[i].ID)
 	}
 	of := r.tape(p, ids)
-	for i := range told {
-		if x := of.Published(i); told[i].PublishedTrade != x || told[i].Signature != want[i].signature || told[i].Source != "mirrored" {
-			r.t.Fatalf("%s: trade %d is told as %+v, done was %+v: %+v", p.symbol, i, told[i], want[i], x)
+	for i := range reported {
+		if x := of.Published(i); reported[i].PublishedTrade != x || reported[i].Signature != want[i].signature || reported[i].Source != "mirrored" {
+			r.t.Fatalf("%s: trade %d is published as %+v, done was %+v: %+v", p.symbol, i, reported[i], want[i], x)
 		}
 	}
 	slices.Sort(ids)
-	if len(slices.Compact(ids)) != len(told) {
+	if len(slices.Compact(ids)) != len(reported) {
 		r.t.Errorf("%s: a number twice", p.symbol)
 	}
 }

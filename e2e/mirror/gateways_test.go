@@ -121,7 +121,7 @@ func (r *mirrorRig) overFIX() (*fixclient.Client, *fixBook) {
 	return client, b
 }
 
-// checkFIX holds the book that FIX tells of to REST's, and sends orders: the
+// checkFIX compares the book of FIX with REST's, and sends orders: the
 // mirrored instrument takes none, the service's own does.
 func (r *mirrorRig) checkFIX(client *fixclient.Client, b *fixBook, want *mirroredDepth) {
 	r.t.Helper()
@@ -306,7 +306,7 @@ func (r *mirrorRig) checkPools() {
 	body := programtest.Get(r.t, r.s.Addresses.API+"/api/v1/market/tokens")
 	reserve := fmt.Sprintf(`{"address":"%s","amountUi":"100000000.000000","amountAtoms":"100000000000000"`, r.m.setup.Desk.Accounts["SLUSD"])
 	if !strings.Contains(body, reserve) {
-		r.t.Errorf("the tokens do not tell of %s: %s", reserve, body)
+		r.t.Errorf("the tokens do not name %s: %s", reserve, body)
 	}
 }
 
@@ -328,8 +328,8 @@ func (r *mirrorRig) checkProof() {
 		r.t.Errorf("the proof is %s, of its subject %s", doc.Hash, got)
 	}
 	for _, pool := range subject.Pools {
-		told := own.FindSubmatch(pool)
-		if told == nil || string(told[1]) != sum(own.ReplaceAll(pool, nil)) {
+		reported := own.FindSubmatch(pool)
+		if reported == nil || string(reported[1]) != sum(own.ReplaceAll(pool, nil)) {
 			r.t.Errorf("the proof of %s is not its hash", pool)
 		}
 	}

@@ -395,7 +395,7 @@ func (v *tokenVault) collect(in int64, cpmm bool) {
 func (m *chainMarket) writeAccounts() error {
 	p := m.pools[0]
 	side := func(v *tokenVault) mirrortest.Reserve {
-		// The three kinds of fees are told apart by the program, and added by readers.
+		// The three kinds of fees are distinguished by the program, and added by readers.
 		return mirrortest.Reserve{Vault: v.account, Coin: v.coin, Program: v.program, Protocol: v.fees / 2, Fund: v.fees / 4, Creator: v.fees - v.fees/2 - v.fees/4}
 	}
 	pool := mirrortest.CPMM([2]mirrortest.Reserve{side(&p.quote), side(&p.base)})

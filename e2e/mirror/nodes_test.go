@@ -184,11 +184,11 @@ func (c *chainCluster) enter(symbol, signature string, slot uint64) {
 }
 
 // unpublished returns the trades up to a slot that are not in published.
-func (c *chainCluster) unpublished(told map[string]bool, final uint64) (names []string) {
+func (c *chainCluster) unpublished(reported map[string]bool, final uint64) (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, slot := range c.done {
-		if slot <= final && !told[name] {
+		if slot <= final && !reported[name] {
 			names = append(names, fmt.Sprintf("%s of slot %d", name, slot))
 		}
 	}

@@ -112,10 +112,10 @@ func (r *mirrorRig) pace(ctx context.Context) {
 	pause := slotPause
 	if r.watch != nil {
 		r.watch.mu.Lock()
-		told := r.watch.slot
+		reported := r.watch.slot
 		r.watch.mu.Unlock()
-		if now := r.now(); told > 0 && now > told+behind {
-			pause *= time.Duration((now - told) / behind * 2)
+		if now := r.now(); reported > 0 && now > reported+behind {
+			pause *= time.Duration((now - reported) / behind * 2)
 		}
 	}
 	select {
@@ -235,7 +235,7 @@ type watcher struct {
 
 	mu     sync.Mutex
 	err    error
-	slot   uint64 // the last one told
+	slot   uint64 // the last published one
 	depths int    // answers
 	slots  map[uint64]bool
 	trades map[string][]mirroredTrade
@@ -344,7 +344,7 @@ func (w *watcher) depth() error {
 			return nil
 		}
 	}
-	text := fmt.Sprintf("a book of slot %d that no majority has told:\n%v\n%v", *d.Slot, d.Bids, d.Asks)
+	text := fmt.Sprintf("a book of slot %d that no majority has reported:\n%v\n%v", *d.Slot, d.Bids, d.Asks)
 	for _, b := range w.r.m.cluster.allowed(*d.Slot) {
 		text += fmt.Sprintf("\ntold was\n%v\n%v", b.bids, b.asks)
 	}
@@ -386,7 +386,7 @@ func (w *watcher) take(symbol string, fresh []mirroredTrade) error {
 	slices.Reverse(fresh)
 	for _, t := range fresh {
 		if !w.r.m.cluster.final(t.Signature) {
-			return fmt.Errorf("%s: %+v is told, and not final", symbol, t)
+			return fmt.Errorf("%s: %+v is published, but not final", symbol, t)
 		}
 	}
 	w.mu.Lock()
@@ -476,20 +476,20 @@ func (w *watcher) state() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the pool of slot %d holds %s and %s, which no majority has told", s.Pool.Slot, s.Pool.Base, s.Pool.Quote)
+	return fmt.Errorf("the pool of slot %d holds %s and %s, which no majority has reported", s.Pool.Slot, s.Pool.Base, s.Pool.Quote)
 }
 
 // published returns the published trades, by symbol and signature.
 func (w *watcher) published() map[string]bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for symbol, list := range w.trades {
 		for _, t := range list {
-			told[symbol+t.Signature] = true
+			reported[symbol+t.Signature] = true
 		}
 	}
-	return told
+	return reported
 }
 
 // seen reports whether the status record has had a reason.

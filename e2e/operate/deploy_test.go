@@ -344,7 +344,7 @@ func checkBuildContext(t *testing.T) {
 	}
 }
 
-// What the compose file mounts is there, and its settings are the program's.
+// The files that the compose file mounts exist, and its settings are the program's.
 func TestDeployCompose(t *testing.T) {
 	t.Parallel()
 	var file struct {

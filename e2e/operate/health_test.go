@@ -10,7 +10,7 @@ import (
 	"blockdesk/e2e/programtest"
 )
 
-// blockdesk health fails where a service is not ready or does not answer, and tells
+// blockdesk health fails where a service is not ready or does not answer, and prints
 // the two apart by the exit code.
 func TestHealthCommand(t *testing.T) {
 	ready := atomic.Bool{}

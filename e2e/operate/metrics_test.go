@@ -296,7 +296,7 @@ func promtool(t *testing.T, args ...string) {
 	}
 }
 
-// checkAlerts: each alert tells what is wrong and where the runbook has it; its own
+// checkAlerts: each alert says what is wrong and where the runbook has it; its own
 // tests make it fire.
 func checkAlerts(t *testing.T, known map[string]*family) {
 	var file struct {

@@ -29,7 +29,7 @@ import (
 	"blockdesk/service/operator"
 )
 
-// What a node's URL may hold, in each of its parts, and what strangers send. Each is
+// Contents of each part of a node's URL, and input of strangers. Each is
 // found wherever it goes.
 const (
 	secretUser, secretNodePassword = "SECRET-node-user", "SECRET-node-password"
@@ -43,7 +43,7 @@ type leaks struct {
 	t       *testing.T
 	d       *programtest.Service
 	secrets map[string]string // by what they are
-	answers bytes.Buffer      // everything that anybody was told
+	answers bytes.Buffer      // everything that was sent to anybody
 }
 
 // startLeaks starts single-desk.yaml at the level debug, with its own key, a local
@@ -238,7 +238,7 @@ func (l *leaks) searchFolder(where, folder string) {
 
 // No secret gets out of a service, however it is spoken to: not into the log at its
 // most talkative, not into answers, metrics, profiles, the journal's dump, a backup
-// or the FIX message log. What strangers send cannot begin a line of the log.
+// or the FIX message log. Input of strangers cannot begin a line of the log.
 func TestNoSecretGetsOut(t *testing.T) {
 	t.Parallel()
 	l := startLeaks(t)

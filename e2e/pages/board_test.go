@@ -134,7 +134,7 @@ func offersEqual(t *testing.T, p *browsertest.Tab, s *server.Server, chosen stri
 			} `json:"operator_declared"`
 		}
 	}
-	told := await.Value(t, "best prices of both offers", func() (b board) {
+	reported := await.Value(t, "best prices of both offers", func() (b board) {
 		programtest.GetJSON(t, s.Addresses.Base+"/api/v1/exchange/board", &b)
 		return b
 	}, func(b board) bool {
@@ -149,9 +149,9 @@ func offersEqual(t *testing.T, p *browsertest.Tab, s *server.Server, chosen stri
 	var shown boardShown
 	p.Await("offers", fmt.Sprintf("document.querySelectorAll('#ticket-rows tr').length === %d && "+ // of the feed
 		"[...document.querySelectorAll('#ticket-rows .best')].every((b) => /^[0-9]/.test(b.textContent)) && "+ // of REST
-		"/^[0-9]/.test(document.querySelector('#ladder-rows .best')?.textContent)", len(told.Offers)))
+		"/^[0-9]/.test(document.querySelector('#ladder-rows .best')?.textContent)", len(reported.Offers)))
 	p.Read(readBoard, &shown)
-	for i, o := range told.Offers {
+	for i, o := range reported.Offers {
 		x := shown.Offers[i]
 		if x[0] != o.OrderID || !sameNumber(x[1], o.Left) || !sameNumber(x[2], o.Best) || x[3] != "not verified" || o.Verified {
 			t.Errorf("offer %d: %q is shown, the API has %+v", i, x, o)
@@ -221,7 +221,7 @@ func TestBoard(t *testing.T) {
 		if text := p.Text("#ticket-rows button"); text != "First <b>block</b>" {
 			t.Errorf("the label is shown as %q", text)
 		}
-		bannersTell(t, p, s)
+		checkBanners(t, p, s)
 		firms.order("live", [][3]string{{"2", "10", "0.998"}, {"1", "3", "0.9971"}})
 		boardEquals(t, p, s)
 		programtest.CLI(t, s, "ticket", "post", "--pair", programtest.Symbol, "--label", "Third block", "--tranches", "1000")
@@ -276,7 +276,7 @@ func TestBoardWithoutDesk(t *testing.T) {
 }
 
 // bannersTell checks the banners against /api/v1/market/status.
-func bannersTell(t *testing.T, p *browsertest.Tab, s *server.Server) {
+func checkBanners(t *testing.T, p *browsertest.Tab, s *server.Server) {
 	t.Helper()
 	var status struct {
 		State struct {

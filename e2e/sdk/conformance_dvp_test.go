@@ -138,7 +138,7 @@ var wrongSubmits = []wrongDvP{
 	{"B0000000000001", "B1", 404, "UNKNOWN_CLAIM", "unknown_build", true},
 }
 
-// builds asks for builds: without a chain there is none to be told of.
+// builds asks for builds: without a chain there is none.
 func (c *conformance) builds(o *openapitest.Operation, address string) {
 	path := strings.TrimSuffix(o.Path, "{build_id}")
 	c.methods(o, address, path+"B0000000000001")

@@ -31,7 +31,7 @@ var hostile = []string{
 // parameters asks a read with right and wrong values of each query parameter.
 func (c *conformance) parameters(o *openapitest.Operation, address string) {
 	if o.Method != "GET" || o.Path == streamPath {
-		return // the stream's own part tells what it refuses
+		return // the stream's own test has its refusals
 	}
 	all, path := c.d.Parameters(o), segments.Replace(o.Path)
 	for _, p := range all {

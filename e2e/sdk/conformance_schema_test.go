@@ -61,8 +61,8 @@ func (c *conformance) holds(schemas servedSchemas, address, path, name string) {
 		c.t.Errorf("%s%s: %v in %.300s", address, path, err, body)
 	}
 	root, _ := v.(map[string]any)
-	if told, ok := root["schema"].(string); ok && told != name {
-		c.t.Errorf("%s%s names the schema %s, want %s", address, path, told, name)
+	if reported, ok := root["schema"].(string); ok && reported != name {
+		c.t.Errorf("%s%s names the schema %s, want %s", address, path, reported, name)
 	}
 }
 
@@ -156,8 +156,8 @@ func (c *conformance) links() {
 	}
 }
 
-// agreed: once the cycle has the trade, the documents tell what the live reads
-// tell, to the character; times are cut to milliseconds.
+// agreed: once the cycle has the trade, the documents have the values of the live reads
+// to the character; times are cut to milliseconds.
 func (c *conformance) agreed() {
 	const symbol = "?symbol=" + programtest.Symbol
 	type row = map[string]any
@@ -190,7 +190,7 @@ func (c *conformance) agreed() {
 		"candle's volume": {candle["volume"], kline[5]}, "candle's trades": {candle["trades"], kline[7]},
 	} {
 		if pair[0] == nil && name != "signature" || !reflect.DeepEqual(pair[0], pair[1]) {
-			c.t.Errorf("%s: a document tells %v, the live read %v", name, pair[0], pair[1])
+			c.t.Errorf("%s: a document says %v, the live read %v", name, pair[0], pair[1])
 		}
 	}
 }

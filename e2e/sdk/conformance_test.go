@@ -386,7 +386,7 @@ func (c *conformance) everywhere(drive func(c *conformance, o *openapitest.Opera
 	}
 }
 
-// methods: OPTIONS tells, and no other method than those is taken.
+// methods: OPTIONS lists the methods, and no other is accepted.
 func (c *conformance) methods(o *openapitest.Operation, address, target string) {
 	c.send("OPTIONS", address, o.Path, target, "", "Origin", "https://elsewhere.example")
 	taken := map[string]bool{}
@@ -512,7 +512,7 @@ func (c *conformance) forms(a *openapitest.Answer, address, target string) {
 	if etag == "" { // health, which the document says has none
 		return
 	}
-	// What is live may have changed meanwhile, by its cycle.
+	// Live values may have changed meanwhile, by its cycle.
 	again := c.send("GET", address, a.Path, target, "", "If-None-Match", etag)
 	if again.Status != http.StatusNotModified && again.Header.Get("ETag") == etag {
 		c.t.Errorf("GET %s%s with its ETag: status %d", address, target, again.Status)
@@ -679,7 +679,7 @@ var brokenBodies = map[string]string{
 }
 
 // writes drives a POST with what is wrong for all of them, and each member
-// wrong in each way. What is right and needs a chain says that there is none.
+// wrong in each way. A valid request that needs a chain is refused because there is none.
 func (c *conformance) writes(o *openapitest.Operation, address string) {
 	if o.Method != "POST" {
 		return
@@ -833,7 +833,7 @@ func (c *conformance) optional(o *openapitest.Operation, right, member, want str
 	default:
 		post(400, code, reason, body)
 	}
-	// What must agree with the ticket is for the desk to say.
+	// The desk checks what must agree with the ticket.
 	c.request("POST", o.Path, body, !wrong || reason == "mismatch")
 }
 

@@ -288,7 +288,7 @@ func (s *pythonSDK) speaksTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	secured := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(target))
-	secured.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of the refused handshake
+	secured.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log the refused handshake
 	secured.StartTLS()
 	defer secured.Close()
 	defer secured.CloseClientConnections()

@@ -26,7 +26,7 @@ import (
 	"blockdesk/service/servicetest"
 )
 
-// What is committed of the TypeScript SDK is what the OpenAPI document and a build
+// The committed TypeScript SDK is what the OpenAPI document and a build
 // make of its sources.
 func TestTypeScriptBuild(t *testing.T) {
 	runtest.SkipUnderRace(t, "what it tests is not Go")

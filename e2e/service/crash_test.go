@@ -117,7 +117,7 @@ func checkBook(t *testing.T, s *server.Server, traders ...*fixtest.Trader) {
 				}
 			}
 		}
-		// REST's view may be behind what FIX has told.
+		// REST's view may be behind the FIX reports.
 		await.Equal(t, "the book of "+symbol, fmt.Sprint(want), func() string {
 			var depth programtest.Depth
 			programtest.GetJSON(t, s.Addresses.API+"/api/v1/market/depth?limit=100&symbol="+symbol, &depth)

@@ -202,7 +202,7 @@ func TestQuotesOverCrashesAndStops(t *testing.T) {
 	t.Logf("%d quotes", len(quotes))
 }
 
-// checkAudit holds the audit of TestDeskOverACrash's journal to who did what.
+// checkAudit checks that the audit of TestDeskOverACrash's journal names each operator.
 func checkAudit(t *testing.T, s *server.Server) {
 	t.Helper()
 	audit := programtest.CLI(t, s, "journal", "audit")
@@ -227,10 +227,10 @@ func checkAudit(t *testing.T, s *server.Server) {
 		t.Errorf("%d lines of JSON, %d of the table", len(lines), strings.Count(audit, "\n")-1)
 	}
 	var last struct {
-		Who     string `json:"operator"`
-		Command string `json:"command"`
+		Operator string `json:"operator"`
+		Command  string `json:"command"`
 	}
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Who != config.LocalOperator || last.Command != "withdraw ticket" {
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || last.Operator != config.LocalOperator || last.Command != "withdraw ticket" {
 		t.Errorf("%v: %s", err, lines[len(lines)-1])
 	}
 }
@@ -260,7 +260,7 @@ func plainDecimal(text string) string {
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
-// What an operator has said stands over a restart, until the configuration says
+// An operator's command survives a restart, until the configuration says
 // something new.
 func TestOperatorsWordAgainstTheConfiguration(t *testing.T) {
 	t.Parallel()

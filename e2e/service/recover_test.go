@@ -41,7 +41,7 @@ func tradeUntilPruned(t *testing.T, s *server.Server) (a, b *fixtest.Trader) {
 	snapshots := func() []string { // by their seq
 		return programtest.Must(filepath.Glob(filepath.Join(s.DataDir(), "journal", "snapshots", "*.snap")))
 	}
-	// The gateway's cursor is synced once a second, and nothing is pruned before. What is
+	// The gateway's cursor is synced once a second, and nothing is pruned before. State that is
 	// pruned has to be more than what was there before the trading.
 	fixtest.TradeUntil(t, "reports", fixtest.Reported(300, a, b), a, b)
 	last := ""
@@ -177,7 +177,7 @@ func TestNewDeskOnAnOldJournal(t *testing.T) {
 }
 
 // In mode interval the death of the process loses nothing that was reported, and a power
-// failure (the files of what was not synced are gone) does. What comes after has ids of its
+// failure (the files of what was not synced are gone) does. Later events have ids of their
 // own: no ExecID says two things, no OrderID names two orders.
 func TestIntervalCrashReusesNoID(t *testing.T) {
 	t.Parallel()

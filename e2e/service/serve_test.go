@@ -19,7 +19,7 @@ import (
 	"blockdesk/service/operator"
 )
 
-// The demo trades by itself, and stops when it is told to.
+// The demo trades by itself, and stops at a signal.
 func TestDemoMovesTheFeed(t *testing.T) {
 	t.Parallel()
 	exe := programtest.Binary(t)

@@ -95,7 +95,7 @@ func (a *attackRig) refused(name string, x *chaintest.Built, want wanted, attack
 		a.T.Errorf("%s: %s, want %+v", name, got, want)
 	}
 	if bytes.Contains(got.Body, []byte("panic")) || strings.Contains(string(got.Body), a.taker.Token) {
-		a.T.Errorf("%s: the answer tells too much: %s", name, got)
+		a.T.Errorf("%s: the answer reveals too much: %s", name, got)
 	}
 	if moved := a.Holdings(a.mallory).Minus(was); len(moved) > 0 {
 		a.T.Errorf("%s: moved %v", name, moved)
@@ -651,7 +651,7 @@ func (l *lateRig) awaitStaleSOL() {
 	})
 }
 
-// sells has the taker buy rightly. What has aged on the way is built again.
+// sells has the taker buy rightly. A transaction that expires meanwhile is built again.
 func (l *lateRig) sells(d chaintest.Deal) {
 	l.T.Helper()
 	was := l.Holdings()

@@ -374,7 +374,7 @@ var ended = []string{"settled", "expired", "released", "refund_due"}
 // and the desk has nothing under way on the chain, and returns the records.
 func (k *tumult) settleAll() map[string]claimRecord {
 	k.T.Helper()
-	// What waits to land lands or expires, and all that has landed is final.
+	// Pending transactions land or expire, and all that have landed are final.
 	k.Control("advance", map[string]any{"slots": 300})
 	k.AwaitBlockhash()
 	ids := slices.Sorted(maps.Keys(k.claims))
@@ -467,7 +467,7 @@ func readFee(r *chaintest.Rig, o *onChain) {
 	o.fee, o.payer = got.Meta.Fee, got.Transaction.Message.AccountKeys[0]
 }
 
-// reconcile holds the chain to the desk's records: who has what, and each claim's
+// reconcile checks the chain against the desk's records: every balance, and each claim's
 // transactions.
 func (k *tumult) reconcile(was chaintest.Holdings, before map[string]*onChain, records map[string]claimRecord) {
 	k.T.Helper()

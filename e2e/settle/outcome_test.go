@@ -70,7 +70,7 @@ func capacities(t *testing.T, book string) string {
 	return programtest.JSON(tickets)
 }
 
-// What is confirmed and not finalized may still be taken back by the chain: it
+// A confirmed transaction that is not finalized may still be taken back by the chain: it
 // pays for nothing and settles nothing.
 func TestNothingBeforeFinality(t *testing.T) {
 	t.Parallel()
@@ -151,20 +151,20 @@ func TestUndeliverable(t *testing.T) {
 	if out := programtest.CLI(t, r.Server, "money", "abandon", up); !strings.Contains(out, "refund_due") {
 		t.Errorf("abandon: %s", out)
 	}
-	owed := record(r, up)
-	if owed.State != "refund_due" || len(owed.Payments) != 1 || owed.Payments[0].State != "refund_due" || !slices.Contains(payments, owed.Payments[0].Signature) {
-		t.Fatalf("refund due: %+v", owed)
+	dueRecord := record(r, up)
+	if dueRecord.State != "refund_due" || len(dueRecord.Payments) != 1 || dueRecord.Payments[0].State != "refund_due" || !slices.Contains(payments, dueRecord.Payments[0].Signature) {
+		t.Fatalf("refund due: %+v", dueRecord)
 	}
 	freeze(r, account, false)
 	b.AwaitClaim(helped, "settled")
-	base, price := int64(chaintest.ParseAtoms(owed.Claim.Base)), int64(chaintest.ParseAtoms(owed.Payment.Atoms))
+	base, price := int64(chaintest.ParseAtoms(dueRecord.Claim.Base)), int64(chaintest.ParseAtoms(dueRecord.Payment.Atoms))
 	moved := r.Holdings().Minus(was)
 	if moved["wallet-1 SLUSD"] != base || moved["desk SLUSD"] != -base || moved["treasury USDC"] != 2*price {
 		t.Errorf("moved %v, want one delivery of %d and two payments of %d", moved, base, price)
 	}
 	// Paying back is for a person; the desk notes by what.
 	refund := b.Pays(chaintest.OwnPayment{Memo: "refund", Reference: chaintest.Text(testMallory), Atoms: 1, Rail: 1})
-	if out := programtest.CLI(t, r.Server, "money", "refunded", owed.Payments[0].Signature, "--by", refund.Signature); !strings.Contains(out, "refunded") {
+	if out := programtest.CLI(t, r.Server, "money", "refunded", dueRecord.Payments[0].Signature, "--by", refund.Signature); !strings.Contains(out, "refunded") {
 		t.Errorf("refunded: %s", out)
 	}
 	if now := record(r, up); now.Payments[0].State != "refunded" {

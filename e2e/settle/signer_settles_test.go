@@ -40,18 +40,18 @@ func TestServiceWithoutANodeThatAnswers(t *testing.T) {
 	if !strings.Contains(metrics, `blockdesk_settlement_node_slot`) && !strings.Contains(metrics, `blockdesk_settlement_node_available{node="127.0.0.1:1"}`) {
 		t.Error("the metrics lack the node")
 	}
-	told := metrics + programtest.Get(t, d.At.Base+"/api/v1/dvp/status")
+	reported := metrics + programtest.Get(t, d.At.Base+"/api/v1/dvp/status")
 	for _, args := range [][]string{{"money", "list"}, {"money", "abandon", "C0000000000001"}, {"money", "list", "--json"}} {
 		out, err := programtest.Run(t, "", nil, append(args, "--data", data)...)
 		if refused := strings.Contains(out, "UNKNOWN_CLAIM"); refused != (err != nil) || refused != (args[1] == "abandon") {
 			t.Errorf("%v: %v\n%s", args, err, out)
 		}
-		told += out
+		reported += out
 	}
 	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(told+d.Out.String(), secret) {
+	if strings.Contains(reported+d.Out.String(), secret) {
 		t.Errorf("a node's key is printed:\n%s", d.Out)
 	}
 }
@@ -89,7 +89,7 @@ func TestSignerSettles(t *testing.T) {
 	if err := errors.Join(d.Stop(), signer.End(t, os.Interrupt)); err != nil {
 		t.Fatal(err)
 	}
-	if told := signer.Log.String(); !strings.Contains(told, claim.ID) {
-		t.Errorf("the signer has not signed it:\n%s", told)
+	if reported := signer.Log.String(); !strings.Contains(reported, claim.ID) {
+		t.Errorf("the signer has not signed it:\n%s", reported)
 	}
 }

@@ -102,7 +102,7 @@ func (yes) Do(r rfq.Request) (*desk.Result, error) {
 }
 
 // owedBy returns a delivery that the desk may sign; n makes it another message.
-func owedBy(t *testing.T, desk solana.Address, claim market.ClaimID, n byte) cosign.Authorized {
+func deliveryBy(t *testing.T, desk solana.Address, claim market.ClaimID, n byte) cosign.Authorized {
 	t.Helper()
 	mint := token.Mint{Address: solana.Address{7, 7}, Program: solana.TokenProgram, Decimals: 9}
 	base, err := mint.Check(0)
@@ -146,12 +146,12 @@ func TestSignerProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := owedBy(t, address, 1, 1).Sign(ctx, here)
+	want, err := deliveryBy(t, address, 1, 1).Sign(ctx, here)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range byte(cosign.MaxDeliveries) {
-		x, err := owedBy(t, address, 1, n+1).Sign(ctx, signer)
+		x, err := deliveryBy(t, address, 1, n+1).Sign(ctx, signer)
 		if err != nil || n == 0 && !bytes.Equal(x.Bytes(), want.Bytes()) {
 			t.Fatalf("message %d: %v", n, err)
 		}
@@ -159,14 +159,14 @@ func TestSignerProcess(t *testing.T) {
 	if err := p.End(t, syscall.SIGKILL); err == nil {
 		t.Error("it was not killed")
 	}
-	if _, err := owedBy(t, address, 1, 1).Sign(ctx, signer); !errors.Is(err, cosign.ErrUnavailable) {
+	if _, err := deliveryBy(t, address, 1, 1).Sign(ctx, signer); !errors.Is(err, cosign.ErrUnavailable) {
 		t.Errorf("while it is down: %v", err)
 	}
 	again, _ := chaintest.StartSigner(t, file, socket)
-	if x, err := owedBy(t, address, 1, 1).Sign(ctx, signer); err != nil || !bytes.Equal(x.Bytes(), want.Bytes()) {
+	if x, err := deliveryBy(t, address, 1, 1).Sign(ctx, signer); err != nil || !bytes.Equal(x.Bytes(), want.Bytes()) {
 		t.Errorf("after the kill: %v", err)
 	}
-	if _, err := owedBy(t, address, 1, cosign.MaxDeliveries+1).Sign(ctx, signer); !errors.Is(err, cosign.RefusalDeliveries) {
+	if _, err := deliveryBy(t, address, 1, cosign.MaxDeliveries+1).Sign(ctx, signer); !errors.Is(err, cosign.RefusalDeliveries) {
 		t.Errorf("one more after the kill: %v", err)
 	}
 	if out, err := programtest.Run(t, "", nil, "signer", "--key", file, "--socket", socket+"2"); err == nil || !strings.Contains(out, "another signer") {
@@ -178,13 +178,13 @@ func TestSignerProcess(t *testing.T) {
 	if _, err := os.Lstat(socket); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the socket is left behind: %v", err)
 	}
-	var told struct {
+	var reported struct {
 		Address, Socket, Record string
 		Remembered              int
 	}
-	if err := json.NewDecoder(bytes.NewReader(again.Out.Bytes())).Decode(&told); err != nil || told.Address != solana.Base58(address) ||
-		told.Socket != socket || told.Record != file+".signed" || told.Remembered != cosign.MaxDeliveries {
-		t.Errorf("answer %+v, %v", told, err)
+	if err := json.NewDecoder(bytes.NewReader(again.Out.Bytes())).Decode(&reported); err != nil || reported.Address != solana.Base58(address) ||
+		reported.Socket != socket || reported.Record != file+".signed" || reported.Remembered != cosign.MaxDeliveries {
+		t.Errorf("answer %+v, %v", reported, err)
 	}
 	secret := keyNumbers(t, file)
 	for _, signer := range []*chaintest.SignerProcess{p, again} {

@@ -53,26 +53,26 @@ func (f *flow) next() op {
 	case roll < 75:
 		o.kind, o.order = opAmend, f.amend()
 	case roll < 93:
-		o.kind, o.who = opCancel, f.who()
+		o.kind, o.participant = opCancel, f.participant()
 		o.order.ID = f.id()
 	case roll < 95:
-		o.kind, o.who, o.side = opMassCancel, f.who(), market.Side(f.src.draw(3))
+		o.kind, o.participant, o.side = opMassCancel, f.participant(), market.Side(f.src.draw(3))
 	default:
 		o.kind = opExpire
 	}
 	return o
 }
 
-func (f *flow) id() market.OrderID        { return 1 + market.OrderID(f.src.draw(int64(f.ids))) }
-func (f *flow) who() market.ParticipantID { return market.ParticipantID(f.src.draw(5)) }
-func (f *flow) price() market.Price       { return f.low + market.Price(f.src.draw(int64(f.top-f.low)+1)) }
-func (f *flow) chance(oneIn int64) bool   { return f.src.draw(oneIn) == 0 }
-func (f *flow) quantity() market.Qty      { return 1 + market.Qty(f.src.draw(int64(f.qty))) }
+func (f *flow) id() market.OrderID                { return 1 + market.OrderID(f.src.draw(int64(f.ids))) }
+func (f *flow) participant() market.ParticipantID { return market.ParticipantID(f.src.draw(5)) }
+func (f *flow) price() market.Price               { return f.low + market.Price(f.src.draw(int64(f.top-f.low)+1)) }
+func (f *flow) chance(oneIn int64) bool           { return f.src.draw(oneIn) == 0 }
+func (f *flow) quantity() market.Qty              { return 1 + market.Qty(f.src.draw(int64(f.qty))) }
 
 // order returns a new order that is well-formed as package book defines.
 func (f *flow) order() book.Order {
 	o := book.Order{
-		ID: f.id(), Participant: f.who(), Side: market.Side(1 + f.src.draw(2)), Qty: f.quantity(),
+		ID: f.id(), Participant: f.participant(), Side: market.Side(1 + f.src.draw(2)), Qty: f.quantity(),
 		STP: book.STP(1 + f.src.draw(4)), TIF: book.GTC, Type: book.Limit,
 	}
 	if f.chance(3) {
@@ -103,7 +103,7 @@ func (f *flow) order() book.Order {
 }
 
 func (f *flow) amend() book.Order {
-	o := book.Order{ID: f.id(), Participant: f.who(), Side: market.Buy}
+	o := book.Order{ID: f.id(), Participant: f.participant(), Side: market.Buy}
 	if f.chance(2) {
 		o.Price = f.price()
 	}

@@ -15,11 +15,11 @@ import (
 type orderBook interface {
 	Submit(o *book.Order, at int64, seq uint64, out *event.Sink)
 	Amend(o *book.Order, at int64, seq uint64, out *event.Sink)
-	Cancel(id market.OrderID, who market.ParticipantID, at int64, seq uint64, out *event.Sink)
-	MassCancel(who market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int
+	Cancel(id market.OrderID, participant market.ParticipantID, at int64, seq uint64, out *event.Sink)
+	MassCancel(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int
 	Expire(at int64, seq uint64, out *event.Sink)
 	NextExpiry() int64
-	OpenOrders(who market.ParticipantID) int
+	OpenOrders(participant market.ParticipantID) int
 	OrderCount() int
 	Get(id market.OrderID) (book.LiveOrder, bool)
 	Best(side market.Side) (market.Price, market.Qty)
@@ -93,11 +93,11 @@ func describe(e *event.Event) string {
 
 // op is one command of a random flow.
 type op struct {
-	kind  opKind
-	order book.Order
-	who   market.ParticipantID
-	side  market.Side
-	at    int64
+	kind        opKind
+	order       book.Order
+	participant market.ParticipantID
+	side        market.Side
+	at          int64
 }
 
 type opKind uint8
@@ -117,9 +117,9 @@ func (o op) String() string {
 	case opAmend:
 		return fmt.Sprintf("amend %+v", o.order)
 	case opCancel:
-		return fmt.Sprintf("cancel %d by %d", o.order.ID, o.who)
+		return fmt.Sprintf("cancel %d by %d", o.order.ID, o.participant)
 	case opMassCancel:
-		return fmt.Sprintf("mass cancel by %d side %d", o.who, o.side)
+		return fmt.Sprintf("mass cancel by %d side %d", o.participant, o.side)
 	default:
 		return fmt.Sprintf("expire at %d", o.at)
 	}
@@ -133,9 +133,9 @@ func (o *op) do(b orderBook, seq uint64, out *event.Sink) int {
 	case opAmend:
 		b.Amend(&o.order, o.at, seq, out)
 	case opCancel:
-		b.Cancel(o.order.ID, o.who, o.at, seq, out)
+		b.Cancel(o.order.ID, o.participant, o.at, seq, out)
 	case opMassCancel:
-		return b.MassCancel(o.who, o.side, event.ReasonMassCancel, o.at, seq, out)
+		return b.MassCancel(o.participant, o.side, event.ReasonMassCancel, o.at, seq, out)
 	default:
 		b.Expire(o.at, seq, out)
 	}
@@ -262,9 +262,9 @@ func (t *twin) compareWhole() {
 		if next := x.NextExpiry(); truth != 0 && (next == 0 || next > truth) || truth == 0 && next != 0 {
 			t.fail("%T: next expiry %d, the true one is %d", x, next, truth)
 		}
-		for who := market.ParticipantID(0); who < 8; who++ {
-			if x.OpenOrders(who) != open[who] {
-				t.fail("%T: participant %d has %d open, should be %d", x, who, x.OpenOrders(who), open[who])
+		for participant := market.ParticipantID(0); participant < 8; participant++ {
+			if x.OpenOrders(participant) != open[participant] {
+				t.fail("%T: participant %d has %d open, should be %d", x, participant, x.OpenOrders(participant), open[participant])
 			}
 		}
 	}

@@ -156,7 +156,7 @@ func parseOp(line string) (op, error) {
 	for len(p.words) > 0 && p.err == nil {
 		p.option(p.next())
 	}
-	o.who = o.order.Participant
+	o.participant = o.order.Participant
 	o.side = o.order.Side
 	return o, p.err
 }

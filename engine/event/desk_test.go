@@ -16,7 +16,7 @@ func TestDeskCarriesAChunk(t *testing.T) {
 		if !ok || e.Seq != 9 || e.Kind != Desk || got.Tag != want.Tag || got.Index != 2 || got.Count != 3 || !bytes.Equal(got.Data, data) {
 			t.Errorf("%d bytes: %+v %v", len(data), got, ok)
 		}
-		// What is not used is zero, or equal chunks had other digests.
+		// Unused bytes are zero; otherwise equal chunks would have different digests.
 		var clean Event
 		if clean.SetDesk(9, want); clean != e {
 			t.Errorf("%d bytes: the slot's old content shows", len(data))

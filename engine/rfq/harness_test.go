@@ -216,7 +216,7 @@ type ledger struct {
 	quotes   map[market.QuoteID]Quote
 	claims   map[market.ClaimID]Claim
 	payments map[[64]byte]Payment
-	// Money by state, in atoms by rail. What a forgotten claim had stays.
+	// Money by state, in atoms by rail. The money of a forgotten claim stays.
 	in, applied, due, refunded [market.RailCount]uint64
 }
 

@@ -134,7 +134,7 @@ func (g *game) step(t *rapid.T, seen map[string]int) {
 	if (len(records) != 0) != wanted {
 		t.Fatalf("expiry at %d, due at %d: %v", g.at, due, records)
 	}
-	g.witness(records, seen)
+	g.observe(records, seen)
 	due = g.m.NextExpiry()
 	unswept := due != 0 && due <= g.at
 	if unswept {
@@ -160,7 +160,7 @@ func (g *game) step(t *rapid.T, seen map[string]int) {
 	_, rail := r.(*SetRailPrice)
 	g.ended = anchor || rail
 	records = g.both(t, AppendRequest(nil, r))
-	g.witness(records, seen)
+	g.observe(records, seen)
 	g.ended = false
 	if why := outcomeOf(records).Reason; sale >= 0 && why != event.ReasonDeskFull && why != event.Reason(sale) {
 		t.Fatalf("%+v: %v; the view said %v", r, why, event.Reason(sale))
@@ -200,8 +200,8 @@ func drawOf(t *rapid.T, n int, what string) int {
 	return rapid.SampledFrom(all).Draw(t, what)
 }
 
-// witness records which cases have occurred.
-func (g *game) witness(records []Record, seen map[string]int) {
+// observe records which cases have occurred.
+func (g *game) observe(records []Record, seen map[string]int) {
 	var late *Payment
 	for _, rec := range records {
 		switch r := rec.(type) {

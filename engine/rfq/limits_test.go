@@ -201,7 +201,7 @@ func TestMaxPayments(t *testing.T) {
 	d := &taker{desk: openDesk(t, 1_000_000)}
 	d.m.limits.payments = 2
 	a, b, c := d.take(t, "a"), d.take(t, "b"), d.take(t, "c")
-	lapsed := d.take(t, "d")
+	expired := d.take(t, "d")
 	d.settle(t, a)
 	d.settle(t, b)
 	pay := &ProvePayment{Header: token(99), Claim: a, Rail: market.RailUSDC, Signature: signature("again"), Amount: 250_000_000}
@@ -220,10 +220,10 @@ func TestMaxPayments(t *testing.T) {
 	}
 	d.at += 300 * second
 	d.expire(t)
-	if !d.knows(lapsed) || d.m.payments.len() != 1 {
+	if !d.knows(expired) || d.m.payments.len() != 1 {
 		t.Fatalf("%d payments", d.m.payments.len())
 	}
-	if p := d.pay(t, lapsed, "late"); p.State != PaymentApplied {
+	if p := d.pay(t, expired, "late"); p.State != PaymentApplied {
 		t.Errorf("%+v", p)
 	}
 	d.check(t)

@@ -22,7 +22,7 @@ func TestRestoreNew(t *testing.T) {
 	}
 }
 
-// TestRestoreDamaged flips every bit of a snapshot and truncates it everywhere. What is
+// TestRestoreDamaged flips every bit of a snapshot and truncates it everywhere. A damaged snapshot that is
 // accepted is canonical and keeps the invariants.
 func TestRestoreDamaged(t *testing.T) {
 	for _, d := range []*desk{busyDesk(t), abandonedDesk(t), busyGuardedDesk(t)} {

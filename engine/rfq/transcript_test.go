@@ -51,7 +51,7 @@ func (s *script) run(t *testing.T, input string) string {
 		}
 		fmt.Fprintln(&b, line)
 		for _, rec := range s.line(t, line) {
-			fmt.Fprintf(&b, "  %s\n", tellRecord(rec))
+			fmt.Fprintf(&b, "  %s\n", textOfRecord(rec))
 		}
 	}
 	return b.String()
@@ -349,7 +349,7 @@ func (l *words) step() Request {
 		return &ReleaseUnbuilt{Claim: l.claim()}
 	case "deliver":
 		return &BeginDelivery{Claim: l.claim(), Proof: proof(l.text("proof"))}
-	case "lapse":
+	case "expire":
 		return &ExpireDelivery{Claim: l.claim(), Proof: proof(l.text("proof"))}
 	case "settle":
 		return &SettleClaim{Claim: l.claim(), Proof: proof(l.text("proof"))}
@@ -438,7 +438,7 @@ var (
 	wayNames      = map[SettlementMode]string{1: "modular", 2: "atomic"}
 )
 
-func tellRecord(rec Record) string {
+func textOfRecord(rec Record) string {
 	switch r := rec.(type) {
 	case note:
 		return string(r)
@@ -451,7 +451,7 @@ func tellRecord(rec Record) string {
 		}
 		return text
 	case *Pair:
-		return tellV2Pair(r) + fmt.Sprintf("pair %d source %d anchor %s corridor %d: inventory %s = free %s + reserved %s + sold %s", r.Instrument, r.Source,
+		return textOfV2Pair(r) + fmt.Sprintf("pair %d source %d anchor %s corridor %d: inventory %s = free %s + reserved %s + sold %s", r.Instrument, r.Source,
 			amount(uint64(r.Anchor), 9), r.CorridorBps, amount(r.Inventory, testDecimals), amount(r.Free(), testDecimals),
 			amount(r.Reserved, testDecimals), amount(r.Sold, testDecimals))
 	case *Operator:
@@ -466,21 +466,21 @@ func tellRecord(rec Record) string {
 			amount(uint64(r.Available()), 6), amount(uint64(r.Reserved), 6), amount(uint64(r.Filled), 6))
 	case *RailPrice:
 		return fmt.Sprintf("rail %v price %s at %s", r.Rail, amount(uint64(r.Price), 9), when(r.At)) +
-			tellOrigin(r.Source, r.Confidence, r.PublishedAt, r.Withdrawn)
+			textOfOrigin(r.Source, r.Confidence, r.PublishedAt, r.Withdrawn)
 	case *KeyUsed:
 		return fmt.Sprintf("key %s used by %d", strings.TrimRight(string(r.Key.ID[:]), "\x00"), r.Token)
 	}
-	return tellDeal(rec)
+	return textOfDeal(rec)
 }
 
-func tellDeal(rec Record) string {
+func textOfDeal(rec Record) string {
 	switch r := rec.(type) {
 	case *Quote:
-		return fmt.Sprintf("quote Q%d %s until %s", r.ID, tellTerms(&r.Terms), when(r.ValidUntil))
+		return fmt.Sprintf("quote Q%d %s until %s", r.ID, textOfTerms(&r.Terms), when(r.ValidUntil))
 	case *Claim:
 		text := fmt.Sprintf("claim C%d %s %s", r.ID, wayNames[r.Mode], r.State.Word())
 		if r.State == ClaimReserved {
-			text += fmt.Sprintf(" %s for %s until %s", tellTerms(&r.Terms), short(r.Wallet[:]), when(r.Deadline))
+			text += fmt.Sprintf(" %s for %s until %s", textOfTerms(&r.Terms), short(r.Wallet[:]), when(r.Deadline))
 		}
 		if r.State == ClaimReserved && r.Terms.guarded() {
 			text += map[bool]string{true: " proven", false: fmt.Sprintf(" client %d", r.Client)}[r.Proven]
@@ -529,20 +529,20 @@ func tellDeal(rec Record) string {
 }
 
 // tellV2Pair returns what a pair has beyond 0.1.0.
-func tellV2Pair(r *Pair) (text string) {
+func textOfV2Pair(r *Pair) (text string) {
 	if r.hasFirmBps() {
 		text = fmt.Sprintf("firm %v ", r.FirmBps[1:])
 	}
 	if r.OnChainAt != 0 {
 		text += fmt.Sprintf("on chain %s at %s ", amount(r.OnChain, testDecimals), when(r.OnChainAt))
 	}
-	if origin := tellOrigin(r.AnchorSource, r.Confidence, r.PublishedAt, r.Withdrawn); origin != "" {
+	if origin := textOfOrigin(r.AnchorSource, r.Confidence, r.PublishedAt, r.Withdrawn); origin != "" {
 		text += "anchor" + origin + " "
 	}
 	return text
 }
 
-func tellOrigin(source PriceOrigin, confidence market.USDPrice, publishedAt int64, withdrawn bool) (text string) {
+func textOfOrigin(source PriceOrigin, confidence market.USDPrice, publishedAt int64, withdrawn bool) (text string) {
 	if source != 0 {
 		text = " of " + source.Word()
 	}
@@ -558,7 +558,7 @@ func tellOrigin(source PriceOrigin, confidence market.USDPrice, publishedAt int6
 	return text
 }
 
-func tellTerms(t *Terms) string {
+func textOfTerms(t *Terms) string {
 	return fmt.Sprintf("T%d-%d %v %v: %s less %d bps = %s, gives %s, takes %s", t.Ticket, t.Tranche, t.Fill, t.Rail, amount(uint64(t.Reference), 9),
 		t.DiscountBps, amount(uint64(t.Price), 9), amount(t.Base, testDecimals), amount(t.Payment, t.Rail.Decimals()))
 }

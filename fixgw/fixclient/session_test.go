@@ -102,10 +102,10 @@ func wants(t *testing.T, message string, parts ...string) {
 // A session outlives its connection: the numbers go on, and what was sent before
 // can be asked for after it, as far as it is asked for.
 func TestRedialGoesOn(t *testing.T) {
-	l, told := listen(t), &heard{}
+	l, reported := listen(t), &heard{}
 	var traced []string
 	logon, client := dialed(Options{
-		Addr: l.Addr().String(), SenderCompID: "MM", TargetCompID: "DESK", KeepSequence: true, Reset: true, Numbers: told,
+		Addr: l.Addr().String(), SenderCompID: "MM", TargetCompID: "DESK", KeepSequence: true, Reset: true, Numbers: reported,
 		NextSender: 70, NextTarget: 80, // of no account: Reset
 		Trace: func(sent bool, m []byte) {
 			if sent {
@@ -130,8 +130,8 @@ func TestRedialGoesOn(t *testing.T) {
 	if err := c.Run(t.Context(), nil); err == nil {
 		t.Error("a cut connection is no error")
 	}
-	if sender, target := c.NextSequence(); sender != 4 || target != 2 || told.sender != 4 || told.target != 2 {
-		t.Errorf("the numbers are %d and %d, told %+v", sender, target, told)
+	if sender, target := c.NextSequence(); sender != 4 || target != 2 || reported.sender != 4 || reported.target != 2 {
+		t.Errorf("the numbers are %d and %d, reported %+v", sender, target, reported)
 	}
 
 	go func() { logon <- c.Redial(context.Background()) }()

@@ -70,7 +70,7 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// What is remembered has a limit, and live orders stay longest.
+// The number of remembered orders has a limit, and live orders stay longest.
 func TestMemoryIsBounded(t *testing.T) {
 	term := testTerminal()
 	for i := range MaxOrders + 1 {

@@ -90,7 +90,7 @@ func TestMessageLogHidesSecrets(t *testing.T) {
 	}
 }
 
-// What is no secret comes back byte for byte.
+// Text that is no secret comes back byte for byte.
 func TestMessageLogLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.SliceOfN(rapid.Byte(), 0, 30).Filter(func(b []byte) bool { return bytes.IndexByte(b, wire.SOH) < 0 })

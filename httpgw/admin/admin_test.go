@@ -73,11 +73,11 @@ func TestReadyWithout(t *testing.T) {
 	}{{time.Hour, 503, 200}, {time.Nanosecond, 200, 200}, {0, 503, 503}} {
 		down := errors.New("no node")
 		a := startAdmin(t, Options{Ready: []Check{{Name: "chain", Err: func() error { return down }, Grace: c.wait}}})
-		look := func(want int, told string) {
+		look := func(want int, reported string) {
 			t.Helper()
 			resp, body := gatewaytest.Do(t, a.Addr(), "GET", "/readyz", "Connection: close\r\n")
-			if resp.StatusCode != want || !strings.Contains(string(body), told) {
-				t.Errorf("wait %s: %d %s, want %d and %s", c.wait, resp.StatusCode, body, want, told)
+			if resp.StatusCode != want || !strings.Contains(string(body), reported) {
+				t.Errorf("wait %s: %d %s, want %d and %s", c.wait, resp.StatusCode, body, want, reported)
 			}
 		}
 		const bad = `{"name":"chain","ok":false,"error":"no node"}`

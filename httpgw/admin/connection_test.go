@@ -60,8 +60,8 @@ func TestAdminPaths(t *testing.T) {
 // announces; others have the time of a body.
 func TestAdminSlowBody(t *testing.T) {
 	rig := newOperatorRig(t)
-	door := &outerHandler{next: rig.mux, ids: wire.NewRequestIDs(), bodyTime: 50 * time.Millisecond}
-	s := httptest.NewServer(door)
+	guarded := &outerHandler{next: rig.mux, ids: wire.NewRequestIDs(), bodyTime: 50 * time.Millisecond}
+	s := httptest.NewServer(guarded)
 	defer s.Close()
 	for name, c := range map[string]struct {
 		headers string

@@ -330,7 +330,7 @@ func TestWrongMoneyActs(t *testing.T) {
 	l.failing = desk.ErrNotUnmatched
 	w := rig.send("POST", "/desk/money/resolve", right["/desk/money/resolve"], annToken)
 	if e := gatewaytest.DecodeError(t, w.Body.Bytes()); w.Code != 404 || e.Code != wire.CodeUnknownClaim || e.Reason != "unknown_payment" {
-		t.Errorf("no such stray: %d %s", w.Code, w.Body)
+		t.Errorf("no such unmatched payment: %d %s", w.Code, w.Body)
 	}
 	l.failing = desk.ErrOutcomeKnown
 	w = rig.send("POST", "/desk/money/release", right["/desk/money/release"], annToken)

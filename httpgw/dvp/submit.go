@@ -49,7 +49,7 @@ func parseSubmission(p *wire.Post) (*desk.Submission, *wire.Problem) {
 			return nil, wire.InvalidMember(submitMembers[submitTransaction].Name, "not_base64")
 		}
 	case signature != nil:
-		if s.Signature, ok = wire.ParseAnySignature(signature); !ok && !isNoSignature(signature) {
+		if s.Signature, ok = wire.ParseAnySignature(signature); !ok && !isZeroSignature(signature) {
 			return nil, wire.InvalidMember(submitMembers[submitSignature].Name, "not_a_signature")
 		}
 	}
@@ -62,9 +62,9 @@ func parseSubmission(p *wire.Post) (*desk.Submission, *wire.Problem) {
 	return s, nil
 }
 
-// isNoSignature reports whether text is 64 zero bytes in base58 or base64, which stand for
+// isZeroSignature reports whether text is 64 zero bytes in base58 or base64, which stand for
 // a missing signature.
-func isNoSignature(text []byte) bool {
+func isZeroSignature(text []byte) bool {
 	var none [64]byte
 	raw, isBase64 := wire.ParseBase64(text, len(none))
 	return isBase64 && string(raw) == string(none[:]) || wire.ParseBase58(none[:], text) && none == [64]byte{}

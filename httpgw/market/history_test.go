@@ -139,7 +139,7 @@ func TestCandlePagesAreKept(t *testing.T) {
 		t.Errorf("after a change asked %d times", h.asked)
 	}
 	if p, bad := m.serveCandles([]byte("timeframe=1m&limit=5")); bad != nil || !strings.Contains(string(p.Body), `"candles":[`) {
-		t.Errorf("klines were told as candles: %+v %s", bad, p.Body)
+		t.Errorf("klines were returned as candles: %+v %s", bad, p.Body)
 	}
 }
 

@@ -59,7 +59,7 @@ func TestChainSwapEvents(t *testing.T) {
 	}
 }
 
-// TestTimeParam: seconds and milliseconds are told apart by their size, and no time
+// TestTimeParam: seconds and milliseconds are distinguished by their size, and no time
 // overflows.
 func TestTimeParam(t *testing.T) {
 	for text, want := range map[string][2]int64{

@@ -83,7 +83,7 @@ func TestChainHealthShown(t *testing.T) {
 			t.Errorf("want %s in %s", c.want, body)
 		}
 		if body := string(p.get(docStatus).Body); strings.Contains(body, "nodes") {
-			t.Errorf("the RFQ status tells of nodes: %s", body)
+			t.Errorf("the RFQ status names nodes: %s", body)
 		}
 	}
 }

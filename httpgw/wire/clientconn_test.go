@@ -13,21 +13,23 @@ import (
 // recordingConn records the calls of the inner connection.
 type recordingConn struct {
 	net.Conn
-	told []string
+	reported []string
 }
 
-func (c *recordingConn) tell(what string, t time.Time) error {
-	c.told = append(c.told, fmt.Sprintf("%s %d", what, t.Unix()))
+func (c *recordingConn) report(what string, t time.Time) error {
+	c.reported = append(c.reported, fmt.Sprintf("%s %d", what, t.Unix()))
 	return nil
 }
 
-func (c *recordingConn) SetReadDeadline(t time.Time) error  { return c.tell("read by", t) }
-func (c *recordingConn) SetWriteDeadline(t time.Time) error { return c.tell("write by", t) }
-func (c *recordingConn) SetDeadline(t time.Time) error      { return c.tell("by", t) }
+func (c *recordingConn) SetReadDeadline(t time.Time) error  { return c.report("read by", t) }
+func (c *recordingConn) SetWriteDeadline(t time.Time) error { return c.report("write by", t) }
+func (c *recordingConn) SetDeadline(t time.Time) error      { return c.report("by", t) }
 
-func (c *recordingConn) Read(p []byte) (int, error) { return len(p), c.tell("read", time.Unix(0, 0)) }
+func (c *recordingConn) Read(p []byte) (int, error) { return len(p), c.report("read", time.Unix(0, 0)) }
 
-func (c *recordingConn) Write(p []byte) (int, error) { return len(p), c.tell("write", time.Unix(0, 0)) }
+func (c *recordingConn) Write(p []byte) (int, error) {
+	return len(p), c.report("write", time.Unix(0, 0))
+}
 
 func TestDeadlinesAreSetWhenTheyMatter(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 0) }
@@ -35,10 +37,10 @@ func TestDeadlinesAreSetWhenTheyMatter(t *testing.T) {
 	c := NewClientConn(inner, 5*time.Second)
 	check := func(what string, want ...string) {
 		t.Helper()
-		if !slices.Equal(inner.told, want) {
-			t.Errorf("%s: %q, want %q", what, inner.told, want)
+		if !slices.Equal(inner.reported, want) {
+			t.Errorf("%s: %q, want %q", what, inner.reported, want)
 		}
-		inner.told = nil
+		inner.reported = nil
 	}
 	read := func() { _, _ = c.Read(make([]byte, 1)) }
 	write := func() { _, _ = c.Write(make([]byte, 1)) }

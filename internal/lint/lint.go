@@ -17,8 +17,8 @@
 //   - methods: the methods of a type are in at most five files.
 //   - sleep: a test waits for a condition (internal/await). A time.Sleep that stays
 //     has a comment "sleep: and the reason" on its line or on the line above.
-//   - word: comments, strings, names and documents have no private word, and comments no
-//     sentence without a named subject.
+//   - word: comments, strings, names and documents, those of tests too, have no private
+//     word, and comments no sentence without a named subject.
 //   - path: no tracked text names a path of the machine it was written on.
 //   - allow: every line of allow.txt excuses something and says why.
 //
@@ -186,11 +186,11 @@ func (c *checker) checkGo(name string, text []byte) error {
 	}
 	c.checkImports(s)
 	c.checkSleeps(s)
+	if dir != "internal/lint" && !ast.IsGenerated(file) {
+		c.checkGoWords(s)
+	}
 	if !s.test && !ast.IsGenerated(file) {
 		c.product = append(c.product, s)
-		if dir != "internal/lint" {
-			c.checkGoWords(s)
-		}
 		c.checkLength(s)
 		c.checkGoroutines(s)
 	}

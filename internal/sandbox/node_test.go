@@ -53,7 +53,7 @@ func TestFlags(t *testing.T) {
 		{"--blockhash-slots", "0"},
 		{"--blockhash-slots", "100001"},
 		{"--colour", "red"},
-		{"stray"},
+		{"extra"},
 		{"--confirm-slots", "5", "--finalize-slots", "4"},
 	} {
 		if out, err := run(args...); err == nil || !strings.HasPrefix(out, "sandbox: ") {

@@ -143,7 +143,7 @@ func (d *Document) checkResponse(a *Answer, o *Operation) error {
 // response finds what describes an answer.
 func (d *Document) response(a *Answer, o *Operation) (pointer string, err error) {
 	if v, at := d.get(under(o.pointer, "responses", strconv.Itoa(a.Status))); v != nil {
-		// What may happen on every route may have the status of something here.
+		// An error that any route may give can have the status of an answer of this one.
 		if a.Status < 400 || a.Method == http.MethodHead || d.names(at, a.Code()) {
 			return at, nil
 		}
@@ -279,7 +279,7 @@ type mutator struct {
 	err  error
 }
 
-func (m *mutator) tell(what string) {
+func (m *mutator) report(what string) {
 	if m.over {
 		return
 	}
@@ -297,7 +297,7 @@ func (m *mutator) mutate(pointer string, v any, set func(any)) {
 		other = "mutant"
 	}
 	set(other)
-	m.tell("mistyped " + pointer)
+	m.report("mistyped " + pointer)
 	set(v)
 	switch v := v.(type) {
 	case []any:
@@ -306,12 +306,12 @@ func (m *mutator) mutate(pointer string, v any, set func(any)) {
 		}
 	case map[string]any:
 		v["mutant"] = true
-		m.tell("extra in " + pointer)
+		m.report("extra in " + pointer)
 		delete(v, "mutant")
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			value := v[name]
 			delete(v, name)
-			m.tell("missing " + under(pointer, name))
+			m.report("missing " + under(pointer, name))
 			v[name] = value
 			m.mutate(under(pointer, name), value, func(other any) { v[name] = other })
 		}

@@ -40,7 +40,7 @@ func TestSpecification(t *testing.T) {
 	code, _ := d.object("/components/schemas/Problem/properties/code")
 	for _, c := range codes {
 		if words, _ := code["description"].(string); !strings.Contains(words, "| `"+c+"` |") {
-			t.Errorf("the code %s is not told", c)
+			t.Errorf("the code %s is not documented", c)
 		}
 	}
 	for _, o := range d.Operations() {
@@ -58,7 +58,7 @@ func TestSpecification(t *testing.T) {
 	words, _ := info["description"].(string)
 	for _, name := range slices.Concat(everywhere, optionHeaders) {
 		if !strings.Contains(words, "`"+name) {
-			t.Errorf("the header %s is not told", name)
+			t.Errorf("the header %s is not documented", name)
 		}
 	}
 	var out bytes.Buffer

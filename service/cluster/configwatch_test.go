@@ -19,7 +19,7 @@ import (
 	"blockdesk/service/servicetest"
 )
 
-// TestConfigWatch: a node tells which others are configured differently, says so once
+// TestConfigWatch: a node logs which others are configured differently, says so once
 // a change, knows a silent one as it was, and counts no node of an older program and
 // none that has left.
 func TestConfigWatch(t *testing.T) {

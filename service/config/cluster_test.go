@@ -17,7 +17,7 @@ func groupFile(id string, more ...string) string {
 	return text + strings.Join(more, "\n")
 }
 
-// What belongs together in a group's configuration is held together, and the error
+// Related keys of a group's configuration are checked together, and the error
 // names the key.
 func TestClusterConfiguration(t *testing.T) {
 	t.Parallel()

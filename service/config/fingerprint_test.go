@@ -26,7 +26,7 @@ func filledConfig() Config {
 }
 
 // TestFingerprint changes each value of a configuration: the part that it belongs to
-// becomes another one, unless it is a node's own, or a secret, which is not told.
+// becomes another one, unless it is a node's own, or a secret, which is not shown.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	before := filledConfig()
@@ -34,7 +34,7 @@ func TestFingerprint(t *testing.T) {
 	if again := filledConfig(); !reflect.DeepEqual(FingerprintOf[any](&again, nil), was) || len(was.Whole) != 2*fingerprintBytes {
 		t.Fatalf("%+v", was)
 	}
-	told, seen := 0, map[string]bool{}
+	reported, seen := 0, map[string]bool{}
 	before.Each(func(at, key string, _ reflect.Value) {
 		cfg := filledConfig()
 		cfg.Each(func(path, _ string, v reflect.Value) {
@@ -62,7 +62,7 @@ func TestFingerprint(t *testing.T) {
 		var want []string
 		if k := keysByPath[key]; !k.own && !k.Secret {
 			want = []string{partOfKey(key)}
-			told++
+			reported++
 		}
 		seen[key] = true
 		if apart := DifferentParts(was.Parts, now.Parts); !slices.Equal(apart, want) || (now.Whole == was.Whole) != (want == nil) {
@@ -74,12 +74,12 @@ func TestFingerprint(t *testing.T) {
 			t.Errorf("%s was not changed", key)
 		}
 	}
-	if told < 100 {
-		t.Errorf("only %d values are told of", told)
+	if reported < 100 {
+		t.Errorf("only %d values are reported", reported)
 	}
 }
 
-// TestFingerprintOfSecrets: whether a secret is given is told.
+// TestFingerprintOfSecrets: the fingerprint shows whether a secret is given.
 func TestFingerprintOfSecrets(t *testing.T) {
 	t.Parallel()
 	with, without := filledConfig(), filledConfig()

@@ -70,7 +70,7 @@ func TestGroupsAreTaken(t *testing.T) {
 	}
 }
 
-// What cannot be is refused with its key.
+// An impossible value is refused with its key.
 func TestGroupsRefused(t *testing.T) {
 	secret := secretFile(t)
 	right := groupsYAML(secret, euNodeYAML, usNodeYAML)

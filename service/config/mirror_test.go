@@ -35,7 +35,7 @@ func documentedMirror(t *testing.T) string {
 	return example
 }
 
-// TestUnreadMirror: a mirrored instrument that no pair names is told of at the start.
+// TestUnreadMirror: a mirrored instrument that no pair names is reported at the start.
 func TestUnreadMirror(t *testing.T) {
 	for text, want := range map[string]string{
 		mirroredYAML:                       "[SOL/USDC]",

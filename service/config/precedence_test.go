@@ -14,7 +14,7 @@ import (
 	"blockdesk/service/servicetest"
 )
 
-// TestFingerprintOfParticipants: whatever is changed of one is told, and how the file
+// TestFingerprintOfParticipants: every change of a participant is reported, and how the file
 // is written, and where it is, is not.
 func TestFingerprintOfParticipants(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestFingerprintOfParticipants(t *testing.T) {
 	one := fmt.Sprintf("participants:\n  - {name: A, number: 1, comp_ids: [A], password_hash: %q}\n", hash)
 	was := config.FingerprintOf(&cfg, parse(one))
 	if got := config.FingerprintOf(&cfg, parse("# a word\n"+strings.Replace(one, "number: 1", "stp: cancel_newest, number: 1", 1))); got.Whole != was.Whole {
-		t.Error("the same participants, written otherwise, are told apart")
+		t.Error("the same participants, written otherwise, are reported as different")
 	}
 	for _, change := range []func(p *participants.Participant){
 		func(p *participants.Participant) { p.Name = "B" },

@@ -9,7 +9,7 @@ import (
 	"blockdesk/service/servicetest"
 )
 
-// What a demo fills in is what was open; the rest stays as it is.
+// A demo fills in only what is missing; the rest stays as it is.
 func TestFillsWhatIsOpen(t *testing.T) {
 	cfg, err := servicetest.Load(t, "demo: true\nrfq: {sol_price_usd: '99', pay_to: {USDC: "+config.Placeholder92C+"}}\n")
 	if err != nil {

@@ -34,7 +34,7 @@ func TestPool(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := l.Listen("tcp", addr); !errors.Is(err, syscall.EADDRINUSE) {
-			t.Fatalf("lent twice: %v", err)
+			t.Fatalf("taken twice: %v", err)
 		}
 		conn, err := borrowed.Accept()
 		if err != nil {

@@ -65,8 +65,8 @@ func TestWalletSigns(t *testing.T) {
 	}
 }
 
-// What is no transaction of the wallet's is refused, and what the service has
-// refused is told.
+// A transaction that is not the wallet's is refused, and a refusal by the service
+// is reported.
 func TestWalletRefuses(t *testing.T) {
 	w := demoWalletNumber("1")
 	other := base64.StdEncoding.EncodeToString(payment(t, demoWalletNumber("2")))

@@ -210,9 +210,9 @@ func TestHour(t *testing.T) {
 	}
 }
 
-// TestTooSoonTellsBeforeTheProof: a client whose hour is not over is refused before
+// TestTooSoonReportsBeforeTheProof: a client whose hour is not over is refused before
 // its proof is checked, and the nonce is used up, so there is nothing to probe.
-func TestTooSoonTellsBeforeTheProof(t *testing.T) {
+func TestTooSoonReportsBeforeTheProof(t *testing.T) {
 	p := newPerson(1)
 	a := mustOpen(t, newWatch().options(), newMemKV())
 	a.mustProve(t, p, client(1))

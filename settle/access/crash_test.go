@@ -52,7 +52,7 @@ func prove(a *access.Access, private ed25519.PrivateKey, key solana.Address, fro
 type life struct {
 	mu      sync.Mutex
 	granted map[uint32]desk.Grant // by client
-	revoked map[string]bool       // by id: true = told, false = asked
+	revoked map[string]bool       // by id: true = answered, false = requested
 }
 
 func (l *life) note(f func()) {
@@ -151,10 +151,10 @@ func (l *life) holds(t *testing.T, a *access.Access) {
 	t.Helper()
 	private, key := keyPair(99)
 	for from, g := range l.granted {
-		told, asked := l.revoked[g.ID]
+		reported, asked := l.revoked[g.ID]
 		at, ok := a.Admit([]byte(g.Secret))
-		if ok && (told || at != g.Key) || !ok && !asked {
-			t.Fatalf("client %d, token %s: admitted %v, revocation requested %v, answered %v", from, g.ID, ok, asked, told)
+		if ok && (reported || at != g.Key) || !ok && !asked {
+			t.Fatalf("client %d, token %s: admitted %v, revocation requested %v, answered %v", from, g.ID, ok, asked, reported)
 		}
 		var soon *desk.TooSoon
 		if _, err := prove(a, private, key, client(from)); !errors.As(err, &soon) {

@@ -38,23 +38,23 @@ func (m *model) pass(d int64) {
 
 // prove checks that a client gets a token exactly when an hour has passed.
 func (m *model) prove() {
-	who := rapid.ByteRange(1, 3).Draw(m.t, "client")
+	number := rapid.ByteRange(1, 3).Draw(m.t, "client")
 	nonce := m.a.mustChallenge(m.t, m.person.key)
 	m.nonces, m.fresh[nonce], m.born[nonce] = append(m.nonces, nonce), false, m.real
-	g, err := m.a.Issue(m.person.key, nonce, m.person.sign(nonce), client(who))
-	at, issued := m.hours[who]
+	g, err := m.a.Issue(m.person.key, nonce, m.person.sign(nonce), client(number))
+	at, issued := m.hours[number]
 	due := !issued || m.real-at >= hour
 	var soon *desk.TooSoon
 	switch {
 	case err == nil && due:
-		m.hours[who] = m.real
+		m.hours[number] = m.real
 		m.hold(g)
 	case err == nil:
-		m.t.Fatalf("client %d is issued a second token after %d s", who, (m.real-at)/second)
+		m.t.Fatalf("client %d is issued a second token after %d s", number, (m.real-at)/second)
 	case !errors.As(err, &soon):
 		m.t.Fatal(err)
 	case due && !m.faulted:
-		m.t.Fatalf("client %d waits %s after its hour", who, soon.RetryAfter)
+		m.t.Fatalf("client %d waits %s after its hour", number, soon.RetryAfter)
 	}
 }
 

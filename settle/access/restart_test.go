@@ -123,7 +123,7 @@ func TestClockSetBackOverARestart(t *testing.T) {
 	}
 }
 
-// TestClockSetForward: time follows. What was promised by the clock ends by it.
+// TestClockSetForward: time follows. A time limit by the clock ends by the clock.
 func TestClockSetForward(t *testing.T) {
 	w, p := newWatch(), newPerson(1)
 	a := mustOpen(t, w.options(), newMemKV())
@@ -209,26 +209,26 @@ func TestEveryPrefix(t *testing.T) {
 	w, p := newWatch(), newPerson(1)
 	kv := newMemKV()
 	a := mustOpen(t, w.options(), kv)
-	type told struct {
+	type reported struct {
 		commits int
 		grant   desk.Grant
 		ok      bool
 	}
-	var all []told
+	var all []reported
 	for i := range byte(6) {
 		g := a.mustProve(t, p, client(i))
-		all = append(all, told{kv.Commits(), g, true})
+		all = append(all, reported{kv.Commits(), g, true})
 		w.pass(7 * second)
 		if i%2 == 1 {
 			if _, err := a.Revoke(g.ID, "ann"); err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, told{kv.Commits(), g, false})
+			all = append(all, reported{kv.Commits(), g, false})
 		}
 	}
 	for n := range kv.Commits() {
 		a := mustOpen(t, w.options(), kv.Prefix(n+1))
-		now := map[string]told{}
+		now := map[string]reported{}
 		for _, s := range all {
 			if s.commits <= n+1 {
 				now[s.grant.ID] = s

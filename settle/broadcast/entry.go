@@ -27,17 +27,17 @@ type entry struct {
 	madeAt int64
 
 	// raw are the bytes and own is their signature; both are zero while only the
-	// message is known. signature is the signature to look for: own, or the signature
-	// under which a search has found the message.
-	raw            []byte
-	own, signature solana.Signature
-	// deskPaysFee: own is the desk's signature. The desk always signs a message with
+	// message is known. signature is the signature to look for:
+	// firstSignature, or the one under which a search has found the message.
+	raw                       []byte
+	firstSignature, signature solana.Signature
+	// deskPaysFee: firstSignature is the desk's. The desk always signs a message with
 	// the same signature, so the transaction can land under no other.
 	deskPaysFee bool
-	// lastValid is a bound by the nodes' heights if it is guessed, 0 before the first
-	// guess.
-	lastValid        uint64
-	lastValidGuessed bool
+	// lastValid is a bound by the nodes' heights if it is estimated, 0 before the first
+	// estimate.
+	lastValid          uint64
+	lastValidEstimated bool
 
 	sent int
 	// problem is the problem of polls and examinations, sendProblem that of sends.
@@ -45,7 +45,8 @@ type entry struct {
 
 	level rpc.Commitment
 	slot  uint64
-	past  bool
+	// expired: no block that can contain it is still to come.
+	expired bool
 	// sending: a sender has the entry, or it waits for one. examining: the same for
 	// the examiner.
 	sending, examining bool

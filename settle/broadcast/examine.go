@@ -48,7 +48,7 @@ func (t *Tracker) takeUnexamined() []examination {
 		}
 		old := t.now().Sub(time.Unix(0, e.madeAt)) > HistoryFor
 		batch = append(batch, examination{
-			entry: e, signature: e.signature, lastValid: e.lastValid, lastValidGuessed: e.lastValidGuessed, deskPaysFee: e.deskPaysFee, at: -1, old: old,
+			entry: e, signature: e.signature, lastValid: e.lastValid, lastValidEstimated: e.lastValidEstimated, deskPaysFee: e.deskPaysFee, at: -1, mayBePruned: old,
 			life: t.options.BlockhashLife,
 		})
 	}
@@ -74,8 +74,8 @@ func (t *Tracker) examine(ctx context.Context, batch []examination) {
 			t.applyVerdict(x, verdict{is: verdictWait, problem: problemOf(err)})
 			continue
 		}
-		if x.lastValidGuessed {
-			x.guessLastValid(views, quorum)
+		if x.lastValidEstimated {
+			x.estimateLastValid(views, quorum)
 		}
 		v := x.judge(views, quorum)
 		if v.is == verdictAbsent || x.at < 0 {
@@ -109,7 +109,7 @@ func (t *Tracker) applyVerdict(x *examination, v verdict) {
 	e.examining = false
 	switch {
 	case e.result.End != 0:
-	case e.signature != x.signature || e.lastValidGuessed != x.lastValidGuessed:
+	case e.signature != x.signature || e.lastValidEstimated != x.lastValidEstimated:
 		t.pollIn(e, 0) // it was found, or has got its bytes
 	case v.is == verdictFinalized:
 		t.end(e, Finalized, v.status.Slot, "")

@@ -12,7 +12,7 @@ import (
 // block, no node has it in a block, and the nodes answer but cannot tell whether it
 // has landed. The caller holds mu.
 func (t *Tracker) outcomeUnknown(e *entry) bool {
-	past := e.past || e.lastValid != 0 && t.stats.Position.Height > e.lastValid
+	past := e.expired || e.lastValid != 0 && t.stats.Position.Height > e.lastValid
 	if !past || e.level != 0 || e.result.End != 0 {
 		return false
 	}
@@ -47,7 +47,7 @@ func (t *Tracker) GiveUp(claim market.ClaimID, hash solana.Hash) (State, error) 
 	for i := range t.queues {
 		t.queues[i].Remove(e)
 	}
-	if e.past {
+	if e.expired {
 		t.stats.Past--
 	}
 	t.stats.GivenUp++

@@ -9,14 +9,14 @@ import (
 // bytes meanwhile.
 type examination struct {
 	*entry
-	signature        solana.Signature
-	lastValid        uint64
-	lastValidGuessed bool
-	deskPaysFee      bool
+	signature          solana.Signature
+	lastValid          uint64
+	lastValidEstimated bool
+	deskPaysFee        bool
 	// at is the signature's index in the question, -1 without one.
 	at int
-	// old: a node may have pruned it.
-	old bool
+	// mayBePruned: a node may have pruned it.
+	mayBePruned bool
 	// life is Options.BlockhashLife.
 	life uint64
 }
@@ -25,11 +25,11 @@ func (x *examination) answered(v *rpc.NodeStatuses) bool {
 	return v.Err == nil && x.at < len(v.Statuses)
 }
 
-// guessLastValid bounds the last valid height of a transaction whose blockhash is
+// estimateLastValid bounds the last valid height of a transaction whose blockhash is
 // unknown by the nodes' newest blocks: the transaction is older than the question.
 // Each examination gives a bound and the lowest counts, which corrects a node that
 // lies.
-func (x *examination) guessLastValid(views []rpc.NodeStatuses, quorum int) {
+func (x *examination) estimateLastValid(views []rpc.NodeStatuses, quorum int) {
 	answered, tip := 0, uint64(0)
 	for i := range views {
 		if v := &views[i]; x.answered(v) {
@@ -45,9 +45,9 @@ func (x *examination) guessLastValid(views []rpc.NodeStatuses, quorum int) {
 // mayHavePruned reports whether a node may have had it and pruned it.
 func (x *examination) mayHavePruned(v *rpc.NodeStatuses) bool {
 	switch {
-	case !x.old:
+	case !x.mayBePruned:
 		return false
-	case x.lastValidGuessed:
+	case x.lastValidEstimated:
 		return v.First > 1
 	}
 	// A slot's number is at least its block's height.

@@ -68,7 +68,7 @@ func TestJudge(t *testing.T) {
 		{"a", 1, false, ProblemNodesBehind},
 		{"As", 1, false, ProblemNodesBehind},
 		{"Ae", 2, false, "absent"},
-		// One that has it outweighs all that do not.
+		// A node that has it outweighs all nodes that do not.
 		{"AAP", 2, false, ProblemLanding},
 		{"AAC", 2, false, ProblemLanding},
 		{"AAx", 2, false, ProblemLanding},
@@ -114,7 +114,7 @@ func TestJudge(t *testing.T) {
 		for _, letter := range c.views {
 			views = append(views, viewOf(letter))
 		}
-		x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: 0, old: c.old}
+		x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: 0, mayBePruned: c.old}
 		v := x.judge(views, c.quorum)
 		got := v.problem
 		if v.is != verdictWait {
@@ -152,7 +152,7 @@ func TestJudgeMissing(t *testing.T) {
 	}
 	// A transaction whose height is a guess may have been made at any time: only
 	// nodes with all blocks prove that it is absent.
-	x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1, lastValidGuessed: true, old: true}
+	x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1, lastValidEstimated: true, mayBePruned: true}
 	all, most := viewOf('A'), viewOf('A')
 	most.First = 2
 	if v := x.judge([]rpc.NodeStatuses{all}, 1); v.is != verdictAbsent {
@@ -164,7 +164,7 @@ func TestJudgeMissing(t *testing.T) {
 }
 
 func TestGuess(t *testing.T) {
-	x := examination{entry: &entry{}, life: BlockhashLife, at: -1, lastValidGuessed: true}
+	x := examination{entry: &entry{}, life: BlockhashLife, at: -1, lastValidEstimated: true}
 	step := func(want uint64, views string, tips ...uint64) {
 		t.Helper()
 		var list []rpc.NodeStatuses
@@ -172,7 +172,7 @@ func TestGuess(t *testing.T) {
 			list = append(list, viewOf(letter))
 			list[i].Tip = tips[i]
 		}
-		if x.guessLastValid(list, 2); x.lastValid != want {
+		if x.estimateLastValid(list, 2); x.lastValid != want {
 			t.Errorf("%q %v: %d, want %d", views, tips, x.lastValid, want)
 		}
 	}

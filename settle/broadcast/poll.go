@@ -58,8 +58,8 @@ func (t *Tracker) chainReached(p rpc.Position) {
 // markPast queues an examination if a poll does not find the entry. The caller holds
 // mu.
 func (t *Tracker) markPast(e *entry) {
-	if !e.past {
-		e.past = true
+	if !e.expired {
+		e.expired = true
 		t.stats.Past++
 	}
 }
@@ -106,7 +106,7 @@ func (t *Tracker) poll(ctx context.Context, batch []*entry) {
 // observe applies the status of an entry. The caller holds mu.
 func (t *Tracker) observe(e *entry, s *rpc.Status) {
 	slots := &t.queues[bySlot]
-	if s.Level != rpc.Finalized && (!e.past || s.Known) {
+	if s.Level != rpc.Finalized && (!e.expired || s.Known) {
 		e.problem = "" // otherwise the problem is the examiner's
 	}
 	switch {
@@ -118,7 +118,7 @@ func (t *Tracker) observe(e *entry, s *rpc.Status) {
 			t.later(e, 0)
 		}
 		t.pollIn(e, t.options.PollEvery)
-	case !s.Known && e.past:
+	case !s.Known && e.expired:
 		t.queueExamination(e)
 	case !s.Known && t.now().Sub(e.since) < freshFor:
 		t.pollIn(e, t.options.PollEvery)

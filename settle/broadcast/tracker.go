@@ -100,10 +100,10 @@ func (t *Tracker) Track(k store.Transaction) error {
 	}
 	e.raw, e.lastValid, e.madeAt = k.Bytes(), k.LastValid(), k.SignedAt()
 	t.queues[byHeight].Set(e, int64(min(k.LastValid(), maxHeight)), 0)
-	e.own, e.deskPaysFee, e.lastValidGuessed = k.Signature(), named, false
-	t.bySignature[e.own] = e
+	e.firstSignature, e.deskPaysFee, e.lastValidEstimated = k.Signature(), named, false
+	t.bySignature[e.firstSignature] = e
 	if e.signature == (solana.Signature{}) {
-		e.signature = e.own
+		e.signature = e.firstSignature
 	}
 	t.queues[byPoll].Set(e, t.now().Add(t.options.PollEvery).UnixNano(), 0)
 	t.dispatch(e, t.fresh)
@@ -139,7 +139,7 @@ func (t *Tracker) Await(m Missing) error {
 		return err
 	}
 	t.stats.Missing++
-	if e.lastValidGuessed = m.LastValid == 0; e.lastValidGuessed {
+	if e.lastValidEstimated = m.LastValid == 0; e.lastValidEstimated {
 		t.queueExamination(e) // to learn the heights of the nodes
 		return nil
 	}
@@ -167,7 +167,7 @@ func (t *Tracker) forget(e *entry) {
 	}
 	delete(t.byKey, e.key)
 	delete(t.bySignature, e.signature)
-	delete(t.bySignature, e.own)
+	delete(t.bySignature, e.firstSignature)
 }
 
 func (t *Tracker) now() time.Time { return t.options.Now() }
@@ -190,7 +190,7 @@ func (t *Tracker) end(e *entry, end End, slot uint64, failure string) {
 	case Expired:
 		t.stats.Expired++
 	}
-	if e.past {
+	if e.expired {
 		t.stats.Past--
 	}
 	t.stats.Reporting++
@@ -243,7 +243,7 @@ func (t *Tracker) Unresolved(limit int) []State {
 		if len(list) >= limit {
 			break
 		}
-		if (e.past || e.lastValidGuessed || e.level == rpc.Finalized) && e.result.End == 0 {
+		if (e.expired || e.lastValidEstimated || e.level == rpc.Finalized) && e.result.End == 0 {
 			list = append(list, t.stateOf(e))
 		}
 	}
@@ -253,7 +253,7 @@ func (t *Tracker) Unresolved(limit int) []State {
 func (t *Tracker) stateOf(e *entry) State {
 	return State{
 		Claim: e.claim, Kind: e.kind, Hash: e.hash, Signature: e.signature, LastValid: e.lastValid, Since: e.since, Sent: e.sent, Problem: cmp.Or(e.problem, e.sendProblem),
-		Level: e.level, Slot: e.slot, Past: e.past, OutcomeUnknown: t.outcomeUnknown(e), End: e.result.End,
+		Level: e.level, Slot: e.slot, Past: e.expired, OutcomeUnknown: t.outcomeUnknown(e), End: e.result.End,
 	}
 }
 

@@ -289,7 +289,7 @@ func TestTwice(t *testing.T) {
 		if n := len(b.world.sendsOf(k.Signature())); n != 1 {
 			t.Errorf("sent %d times", n)
 		}
-		// One that was awaited gets its bytes.
+		// An awaited transaction gets its bytes.
 		late, _ := b.forge(2, 150)
 		for _, height := range []uint64{late.LastValid(), 0} {
 			missing = broadcast.Missing{Claim: 2, Kind: cosign.Deliver, Hash: late.Hash(), Reference: binding.Reference(2), LastValid: height}

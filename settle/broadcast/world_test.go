@@ -75,7 +75,7 @@ const (
 	startSlot     = 10_100 // when the world is made
 	firstHeight   = 9_000
 	finalizeSlots = 31
-	invented      = firstSlot + 7 // the block that a liar tells of
+	invented      = firstSlot + 7 // the block that a liar reports
 	// recent is how many slots old a status is known without searching.
 	recent = 150
 )

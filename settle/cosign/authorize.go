@@ -69,7 +69,7 @@ func AuthorizeDelivery(a Authorizer, claim market.ClaimID, u *build.Unsigned) (A
 	if err != nil {
 		return Authorized{}, fmt.Errorf("claim %s: %w", binding.Memo(claim), err)
 	}
-	d := &draft{Shape: shape, raw: bytes.Clone(u.Bytes()), hash: u.Hash()}
+	d := &draft{Summary: shape, raw: bytes.Clone(u.Bytes()), hash: u.Hash()}
 	return authorize(a, &rfq.BeginDelivery{Claim: claim, Proof: d.hash}, d)
 }
 

@@ -50,8 +50,8 @@ func BenchmarkSettle(b *testing.B) {
 func BenchmarkSocket(b *testing.B) {
 	s := start(b, options(b))
 	signer := dialled(b, s.path)
-	owed := deliveryOf(b, testClaim)
-	again := authorized(b, &owed)
+	delivery := deliveryOf(b, testClaim)
+	again := authorized(b, &delivery)
 	b.Run("again", func(b *testing.B) {
 		for b.Loop() {
 			signedBy(b, again, signer)

@@ -41,10 +41,10 @@ func (k Kind) String() string {
 // draft is a transaction on its way to the desk's key. Its shape has been checked. A
 // draft and its bytes are immutable once made, so that they are shared.
 type draft struct {
-	Shape
-	refund *RefundShape // of refunds; Shape has only Kind and Desk then
-	slot   int          // of the desk's signature, which is still empty
-	raw    []byte       // the whole transaction, with the taker's signature if there is one
+	Summary
+	refund *RefundSummary // of refunds; Summary has only Kind and Desk then
+	slot   int            // of the desk's signature, which is still empty
+	raw    []byte         // the whole transaction, with the taker's signature if there is one
 	hash   solana.Hash
 }
 
@@ -95,8 +95,8 @@ func (c Countersigned) Claim() market.ClaimID { return c.countersigned.value().C
 // Hash returns the hash of the message, zero of the zero value.
 func (c Countersigned) Hash() solana.Hash { return c.countersigned.value().hash }
 
-// Shape returns what the message does, the zero Shape of the zero value.
-func (c Countersigned) Shape() Shape { return c.countersigned.value().Shape }
+// Summary returns what the message does, the zero Summary of the zero value.
+func (c Countersigned) Summary() Summary { return c.countersigned.value().Summary }
 
 // Countersign verifies that the taker signed the atomic transaction of a claim. raw
 // are its exact unsigned bytes as they were built and stored; they are copied. Every
@@ -163,7 +163,7 @@ func unsigned(claim market.ClaimID, raw []byte, taker solana.Address) (*draft, i
 	if shape.Claim != claim {
 		return nil, 0, fmt.Errorf("%w: it is for claim %s", ErrShape, binding.Memo(shape.Claim))
 	}
-	return &draft{Shape: shape, slot: desk, raw: bytes.Clone(raw), hash: tx.MessageHash(t.Signed)}, slot, nil
+	return &draft{Summary: shape, slot: desk, raw: bytes.Clone(raw), hash: tx.MessageHash(t.Signed)}, slot, nil
 }
 
 // of returns the submitted signature, which may be zero. A submitted transaction may

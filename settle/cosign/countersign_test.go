@@ -182,7 +182,7 @@ func TestForgedByNobody(t *testing.T) {
 func TestWrongCall(t *testing.T) {
 	o := offerOf(t, func(*build.Atomic) {})
 	good := Submission{Signature: o.signature}
-	owed := deliveryOf(t, testClaim)
+	delivery := deliveryOf(t, testClaim)
 	pay := build.Payment{Common: commonOf(testClaim), Wallet: takerAddress, Leg: atomicOf(t, testClaim).Payment}
 	three := edit{t, messageOf(t, &build.Atomic{
 		Common: commonOf(testClaim), Taker: takerAddress, Desk: deskAddress, Payment: atomicOf(t, testClaim).Payment,
@@ -210,7 +210,7 @@ func TestWrongCall(t *testing.T) {
 		"stored cut":            {testClaim, o.raw[:len(o.raw)-1], takerAddress, ErrShape},
 		"stored with more":      {testClaim, append(bytes.Clone(o.raw), 0), takerAddress, ErrShape},
 		"stored signed":         {testClaim, o.honest, takerAddress, ErrShape},
-		"a delivery":            {testClaim, built(t, &owed).Bytes(), deskAddress, ErrShape},
+		"a delivery":            {testClaim, built(t, &delivery).Bytes(), deskAddress, ErrShape},
 		"a payment":             {testClaim, built(t, &pay).Bytes(), takerAddress, ErrShape},
 		"no reference":          {testClaim, built(t, &noReference).Bytes(), takerAddress, ErrShape},
 	} {

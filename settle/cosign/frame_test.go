@@ -14,7 +14,7 @@ import (
 
 // TestGoldenFrames freezes what is on the wire.
 func TestGoldenFrames(t *testing.T) {
-	job := Job{&draft{Shape: Shape{Kind: Deliver}, raw: []byte{1, 2, 3}}}
+	job := Job{&draft{Summary: Summary{Kind: Deliver}, raw: []byte{1, 2, 3}}}
 	for want, f := range map[string]frame{
 		"02000101":                           {requestAddress, nil},
 		"0600010202010203":                   signFrame(job),

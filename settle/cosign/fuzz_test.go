@@ -25,7 +25,7 @@ func FuzzShape(f *testing.F) {
 	})
 }
 
-func holdShape(t *testing.T, message []byte, signers int, s *Shape) {
+func holdShape(t *testing.T, message []byte, signers int, s *Summary) {
 	raw := append([]byte{byte(signers)}, make([]byte, signers*signatureSize)...)
 	d, err := sdk.TransactionFromBytes(append(raw, message...))
 	if err != nil {

@@ -55,9 +55,9 @@ func TestNewKeyFile(t *testing.T) {
 	if err != nil || solana.Address(theirs.PublicKey()) != address {
 		t.Errorf("another tool reads %v, %v", theirs.PublicKey(), err)
 	}
-	owed := deliveryOf(t, testClaim)
-	owed.Desk = address
-	signedBy(t, authorized(t, &owed), s)
+	delivery := deliveryOf(t, testClaim)
+	delivery.Desk = address
+	signedBy(t, authorized(t, &delivery), s)
 
 	before, err := os.ReadFile(path)
 	if err != nil {
@@ -304,7 +304,7 @@ func TestRedaction(t *testing.T) {
 			t.Errorf("shown as %s: %s", what, text[max(0, at-60):at])
 		}
 	}
-	// What fmt would print without the methods.
+	// The output of fmt without the methods.
 	bare := fmt.Sprintf("%d %x %v", struct{ k []byte }{private}, []byte(private), private)
 	for _, what := range []string{"decimal", "hex"} {
 		if !strings.Contains(bare, tellings(private.Seed())[what]) {

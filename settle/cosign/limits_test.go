@@ -200,7 +200,7 @@ func isRefusal(err error, want Refusal) bool {
 	return got == want
 }
 
-// TestThief: whoever has taken over the gateway asks for everything as fast as it can, for
+// TestThief: an attacker who has taken over the gateway asks for everything as fast as it can, for
 // an hour and a day, over restarts of the signer. No more leaves than the ceilings say.
 func TestThief(t *testing.T) {
 	l := startLimited(t)

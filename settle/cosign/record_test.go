@@ -152,7 +152,7 @@ func dump(b []byte) string {
 	return lines.String()
 }
 
-// TestTornRecord: a crash leaves a part of the last block, or zeros. What was synced
+// TestTornRecord: a crash leaves a part of the last block, or zeros. A synced entry
 // is there, and the record goes on.
 func TestTornRecord(t *testing.T) {
 	const entries = 3

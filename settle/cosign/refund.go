@@ -15,8 +15,8 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// RefundShape describes everything that a message of refunds does.
-type RefundShape struct {
+// RefundSummary describes everything that a message of refunds does.
+type RefundSummary struct {
 	// Desk pays all of them, and the fee.
 	Desk solana.Address
 	// Mint is what is paid back, and Program its token program; both are zero for SOL.
@@ -35,7 +35,7 @@ type RefundItem struct {
 }
 
 // Total returns the sum of all items; ok is false if it does not fit.
-func (s *RefundShape) Total() (sum market.Amount, ok bool) {
+func (s *RefundSummary) Total() (sum market.Amount, ok bool) {
 	for i := range s.Items {
 		if sum+s.Items[i].Amount < sum {
 			return 0, false
@@ -54,25 +54,25 @@ func (s *RefundShape) Total() (sum market.Amount, ok bool) {
 //
 // Only the desk signs. Each transfer names its payment's reference. No account is created,
 // and none has a privilege that no instruction needs. Errors: [ErrShape].
-func CheckRefund(message []byte, desk solana.Address) (RefundShape, error) {
+func CheckRefund(message []byte, desk solana.Address) (RefundSummary, error) {
 	m, err := decode(message, desk, deskSignsAlone)
 	if err != nil {
-		return RefundShape{}, err
+		return RefundSummary{}, err
 	}
-	s := RefundShape{Desk: desk}
-	r := reader{m: m, shape: &Shape{Kind: Refund, Desk: desk}}
+	s := RefundSummary{Desk: desk}
+	r := reader{m: m, summary: &Summary{Kind: Refund, Desk: desk}}
 	r.budget()
 	for first := true; first || r.err == nil && r.next < len(m.Instructions); first = false {
 		r.refund(&s)
 	}
 	if err := r.check(); err != nil {
-		return RefundShape{}, err
+		return RefundSummary{}, err
 	}
 	return s, nil
 }
 
 // refund reads the refund of one payment.
-func (r *reader) refund(s *RefundShape) {
+func (r *reader) refund(s *RefundSummary) {
 	var t transfer
 	if program, _ := r.program(); program == solana.SystemProgram {
 		t = r.lamports()
@@ -151,7 +151,7 @@ func AuthorizeRefund(a Authorizer, operator market.OperatorID, raw []byte, usdc 
 }
 
 // checkDue compares an item with the desk's record of its payment.
-func (s *RefundShape) checkDue(x *RefundItem, result *desk.Result, proof solana.Hash, usdc solana.Address) error {
+func (s *RefundSummary) checkDue(x *RefundItem, result *desk.Result, proof solana.Hash, usdc solana.Address) error {
 	p := result.Payment
 	if p == nil || p.Signature != x.Payment || p.State != rfq.PaymentRefunding || p.Proof != proof {
 		return fmt.Errorf("refund of %s: %w: no record of it", x.Payment, ErrOutcome)
@@ -186,8 +186,8 @@ func unsignedRefund(raw []byte) (*draft, error) {
 	return refundDraft(&shape, bytes.Clone(raw), tx.MessageHash(t.Signed)), nil
 }
 
-func refundDraft(s *RefundShape, raw []byte, hash solana.Hash) *draft {
-	return &draft{Shape: Shape{Kind: Refund, Desk: s.Desk}, refund: s, raw: raw, hash: hash}
+func refundDraft(s *RefundSummary, raw []byte, hash solana.Hash) *draft {
+	return &draft{Summary: Summary{Kind: Refund, Desk: s.Desk}, refund: s, raw: raw, hash: hash}
 }
 
 // SignedRefund is a transaction of refunds with the desk's signature. Only

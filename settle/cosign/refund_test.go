@@ -93,9 +93,9 @@ func TestRefunds(t *testing.T) {
 	}
 }
 
-// TestRefundIsWhatIsOwed: nothing is signed unless the desk's record of each payment has
+// TestRefundIsWhatIsDue: nothing is signed unless the desk's record of each payment has
 // the same payer, amount, asset and message.
-func TestRefundIsWhatIsOwed(t *testing.T) {
+func TestRefundIsWhatIsDue(t *testing.T) {
 	u := built(t, refundsOf(t, market.RailUSDC, 2))
 	for name, c := range map[string]struct {
 		spoil func(result *desk.Result)
@@ -179,7 +179,7 @@ func TestRefundShapeRefuses(t *testing.T) {
 			t.Errorf("%T is a refund: %v", b, err)
 		}
 	}
-	for _, check := range []func([]byte, solana.Address) (Shape, error){CheckAtomic, CheckDelivery} {
+	for _, check := range []func([]byte, solana.Address) (Summary, error){CheckAtomic, CheckDelivery} {
 		if _, err := check(u.Message(), deskAddress); !errors.Is(err, ErrShape) {
 			t.Errorf("a refund is something else: %v", err)
 		}

@@ -321,7 +321,7 @@ func decodeJob(kind Kind, raw []byte, desk solana.Address) (*draft, error) {
 	if kind == Refund {
 		return decodeRefund(t, raw, desk)
 	}
-	var shape Shape
+	var shape Summary
 	switch kind {
 	case Cosign:
 		shape, err = CheckAtomic(t.Signed, desk)
@@ -333,7 +333,7 @@ func decodeJob(kind Kind, raw []byte, desk solana.Address) (*draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{Shape: shape, raw: raw, hash: tx.MessageHash(t.Signed)}
+	d := &draft{Summary: shape, raw: raw, hash: tx.MessageHash(t.Signed)}
 	for i, signer := range t.Message.Signers() {
 		switch {
 		case signer == desk && t.Signatures[i] == (solana.Signature{}):

@@ -135,7 +135,7 @@ func TestOneMessageAClaim(t *testing.T) {
 		a.Blockhash[0] = n
 		return &a
 	}
-	owed := func(n byte) builder {
+	delivery := func(n byte) builder {
 		d := deliveryOf(t, testClaim)
 		d.Blockhash[0] = n
 		return &d
@@ -144,7 +144,7 @@ func TestOneMessageAClaim(t *testing.T) {
 		if err := sign(atomic(1)); err != nil {
 			t.Fatal(err)
 		}
-		for _, b := range []builder{atomic(2), owed(1)} {
+		for _, b := range []builder{atomic(2), delivery(1)} {
 			if err := sign(b); !errors.Is(err, RefusalMessage) {
 				t.Errorf("another message: %v", err)
 			}
@@ -157,18 +157,18 @@ func TestOneMessageAClaim(t *testing.T) {
 	s = start(t, o)
 	signer = dialled(t, s.path)
 	for n := range byte(MaxDeliveries) {
-		if err := sign(owed(n + 1)); err != nil {
+		if err := sign(delivery(n + 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 2 {
-		if err := sign(owed(MaxDeliveries + 1)); !errors.Is(err, RefusalDeliveries) {
+		if err := sign(delivery(MaxDeliveries + 1)); !errors.Is(err, RefusalDeliveries) {
 			t.Errorf("one delivery more: %v", err)
 		}
 		if err := sign(atomic(1)); !errors.Is(err, RefusalMessage) {
 			t.Errorf("a cosignature: %v", err)
 		}
-		if err := sign(owed(1)); err != nil {
+		if err := sign(delivery(1)); err != nil {
 			t.Errorf("the first again: %v", err)
 		}
 		s.stop()
@@ -205,8 +205,8 @@ func refused(r Refusal) []byte { return refusalFrame(r).append(nil) }
 // the desk does not sign, and the record stays as it is.
 func TestServerRefuses(t *testing.T) {
 	s := start(t, options(t))
-	atomic, owed := atomicOf(t, testClaim), deliveryOf(t, testClaim)
-	both, alone := authorized(t, &atomic).authorized, authorized(t, &owed).authorized
+	atomic, delivery := atomicOf(t, testClaim), deliveryOf(t, testClaim)
+	both, alone := authorized(t, &atomic).authorized, authorized(t, &delivery).authorized
 	other := atomicOf(t, testClaim)
 	other.Desk = otherAddress
 	foreign := authorized(t, &other).authorized
@@ -257,7 +257,7 @@ func TestServerRefuses(t *testing.T) {
 		spoils []map[string]func(e *edit)
 	}{
 		{Cosign, &atomic, []map[string]func(e *edit){spoils(t), legSpoils(createAt, deliverAt), paySpoils()}},
-		{Deliver, &owed, []map[string]func(e *edit){spoils(t), legSpoils(owedCreateAt, owedDeliverAt), owedSpoils()}},
+		{Deliver, &delivery, []map[string]func(e *edit){spoils(t), legSpoils(deliveryCreateAt, deliveryDeliverAt), deliverySpoils()}},
 	} {
 		for _, list := range c.spoils {
 			for name, spoil := range list {
@@ -293,12 +293,12 @@ func takerSigned(t testing.TB, m *tx.Message) []byte {
 }
 
 // TestReceivedEveryBit: no bit of a countersigned transaction may turn on its way
-// to the server. What is turned in an amount, a blockhash or an account makes
+// to the server. A flipped bit in an amount, a blockhash or an account makes
 // another message of ours, but one that the taker has not signed.
 func TestReceivedEveryBit(t *testing.T) {
 	atomic := atomicOf(t, testClaim)
 	good := authorized(t, &atomic).authorized
-	if d, err := decodeJob(Cosign, good.raw, deskAddress); err != nil || d.Shape != good.Shape || d.slot != good.slot || d.hash != good.hash {
+	if d, err := decodeJob(Cosign, good.raw, deskAddress); err != nil || d.Summary != good.Summary || d.slot != good.slot || d.hash != good.hash {
 		t.Fatalf("the good one: %+v, %v", d, err)
 	}
 	for bit := range len(good.raw) * 8 {

@@ -11,8 +11,8 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// Shape describes everything that a message of the desk does.
-type Shape struct {
+// Summary describes everything that a message of the desk does.
+type Summary struct {
 	Kind Kind
 	// Claim is the one that the memo and the reference name.
 	Claim market.ClaimID
@@ -46,16 +46,16 @@ const (
 // The desk and the taker sign; one of them pays the fee, one the rent of the taker's
 // account. The payment names the claim's reference. No account has a privilege that no
 // instruction needs. Errors: [ErrShape].
-func CheckAtomic(message []byte, desk solana.Address) (Shape, error) {
+func CheckAtomic(message []byte, desk solana.Address) (Summary, error) {
 	m, err := decode(message, desk, atomicSigners)
 	if err != nil {
-		return Shape{}, err
+		return Summary{}, err
 	}
-	s := Shape{Kind: Cosign, Desk: desk, Wallet: m.Keys[0]}
+	s := Summary{Kind: Cosign, Desk: desk, Wallet: m.Keys[0]}
 	if s.Wallet == desk {
 		s.Wallet = m.Keys[1]
 	}
-	r := reader{m: m, shape: &s}
+	r := reader{m: m, summary: &s}
 	r.budget()
 	r.pay()
 	r.deliver()
@@ -73,13 +73,13 @@ func CheckAtomic(message []byte, desk solana.Address) (Shape, error) {
 //
 // Only the desk signs. The delivery names the claim's reference. No account has a
 // privilege that no instruction needs. Errors: [ErrShape].
-func CheckDelivery(message []byte, desk solana.Address) (Shape, error) {
+func CheckDelivery(message []byte, desk solana.Address) (Summary, error) {
 	m, err := decode(message, desk, deskSignsAlone)
 	if err != nil {
-		return Shape{}, err
+		return Summary{}, err
 	}
-	s := Shape{Kind: Deliver, Desk: desk}
-	r := reader{m: m, shape: &s}
+	s := Summary{Kind: Deliver, Desk: desk}
+	r := reader{m: m, summary: &s}
 	r.budget()
 	r.deliver()
 	r.memo()
@@ -141,10 +141,10 @@ const (
 // reader reads the instructions of a message one by one, and collects what they need
 // of each account. After an error it returns zeros.
 type reader struct {
-	m     *tx.Message
-	shape *Shape
-	next  int
-	needs [tx.MaxKeys]access
+	m       *tx.Message
+	summary *Summary
+	next    int
+	needs   [tx.MaxKeys]access
 	// reference is the account that the one transfer with a reference has named.
 	reference solana.Address
 	err       error
@@ -254,7 +254,7 @@ func (r *reader) lamports() transfer {
 }
 
 func (r *reader) pay() {
-	s := r.shape
+	s := r.summary
 	program, _ := r.program()
 	var t transfer
 	switch program {
@@ -279,7 +279,7 @@ func (r *reader) pay() {
 // deliver reads the desk's leg. Only a delivery names the reference in it, and its
 // receiver is the owner of the created account.
 func (r *reader) deliver() {
-	s := r.shape
+	s := r.summary
 	made := r.create()
 	t := r.tokens(s.Kind == Deliver)
 	if s.Kind == Deliver {
@@ -310,7 +310,7 @@ func (r *reader) memo() {
 	claim, ok := binding.ClaimOfMemo(string(c.data[:memoSize]))
 	r.require(ok, "the memo names no claim")
 	r.require(r.reference == binding.Reference(claim), "the reference is not the claim's")
-	r.shape.Claim = claim
+	r.summary.Claim = claim
 }
 
 // text reads a memo of any length up to maxText.
@@ -330,11 +330,11 @@ func (r *reader) text() string {
 	return string(in.Data)
 }
 
-func (r *reader) finish() (Shape, error) {
+func (r *reader) finish() (Summary, error) {
 	if err := r.check(); err != nil {
-		return Shape{}, err
+		return Summary{}, err
 	}
-	return *r.shape, nil
+	return *r.summary, nil
 }
 
 // check checks that no instruction is left, and that every account has exactly the

@@ -143,9 +143,9 @@ func accountOf(t testing.TB, wallet solana.Address, m solana.Address) solana.Add
 
 // Where the instructions of the plain messages are.
 const (
-	limitAt, priceAt                        = 0, 1
-	payAt, createAt, deliverAt, memoAt      = 2, 3, 4, 5
-	owedCreateAt, owedDeliverAt, owedMemoAt = 2, 3, 4
+	limitAt, priceAt                                    = 0, 1
+	payAt, createAt, deliverAt, memoAt                  = 2, 3, 4, 5
+	deliveryCreateAt, deliveryDeliverAt, deliveryMemoAt = 2, 3, 4
 )
 
 var usdcMint, baseMint = solana.Address{6, 6}, solana.Address{7, 7}
@@ -315,14 +315,14 @@ func paySpoils() map[string]func(e *edit) {
 // TestShapeRefuses: whatever is done to a message makes it another one, which is
 // refused; each is one that decodes.
 func TestShapeRefuses(t *testing.T) {
-	atomic, owed := atomicOf(t, testClaim), deliveryOf(t, testClaim)
+	atomic, delivery := atomicOf(t, testClaim), deliveryOf(t, testClaim)
 	for name, c := range map[string]struct {
 		b      builder
-		check  func([]byte, solana.Address) (Shape, error)
+		check  func([]byte, solana.Address) (Summary, error)
 		spoils []map[string]func(e *edit)
 	}{
 		"atomic":   {&atomic, CheckAtomic, []map[string]func(e *edit){spoils(t), legSpoils(createAt, deliverAt), paySpoils()}},
-		"delivery": {&owed, CheckDelivery, []map[string]func(e *edit){spoils(t), legSpoils(owedCreateAt, owedDeliverAt), owedSpoils()}},
+		"delivery": {&delivery, CheckDelivery, []map[string]func(e *edit){spoils(t), legSpoils(deliveryCreateAt, deliveryDeliverAt), deliverySpoils()}},
 	} {
 		m := messageOf(t, c.b)
 		if _, err := c.check(encoded(t, m), deskAddress); err != nil {
@@ -335,7 +335,7 @@ func TestShapeRefuses(t *testing.T) {
 				if err := e.Check(); err != nil {
 					t.Errorf("%s: %s: the edit makes no message: %v", name, what, err)
 				}
-				if s, err := c.check(encoded(t, e.Message), deskAddress); !errors.Is(err, ErrShape) || s != (Shape{}) {
+				if s, err := c.check(encoded(t, e.Message), deskAddress); !errors.Is(err, ErrShape) || s != (Summary{}) {
 					t.Errorf("%s: %s: %v", name, what, err)
 				}
 			}
@@ -343,12 +343,12 @@ func TestShapeRefuses(t *testing.T) {
 	}
 }
 
-func owedSpoils() map[string]func(e *edit) {
+func deliverySpoils() map[string]func(e *edit) {
 	return map[string]func(e *edit){
-		"the wallet pays the rent": func(e *edit) { e.at(owedCreateAt).Accounts[0] = e.at(owedCreateAt).Accounts[2] },
-		"no reference":             func(e *edit) { e.at(owedDeliverAt).Accounts = e.at(owedDeliverAt).Accounts[:4] },
+		"the wallet pays the rent": func(e *edit) { e.at(deliveryCreateAt).Accounts[0] = e.at(deliveryCreateAt).Accounts[2] },
+		"no reference":             func(e *edit) { e.at(deliveryDeliverAt).Accounts = e.at(deliveryDeliverAt).Accounts[:4] },
 		"two references": func(e *edit) {
-			e.at(owedDeliverAt).Accounts = append(e.at(owedDeliverAt).Accounts, e.at(owedDeliverAt).Accounts[4])
+			e.at(deliveryDeliverAt).Accounts = append(e.at(deliveryDeliverAt).Accounts, e.at(deliveryDeliverAt).Accounts[4])
 		},
 	}
 }
@@ -357,7 +357,7 @@ func owedSpoils() map[string]func(e *edit) {
 // is used, has the privileges that it needs, and is derived as it should be.
 func TestShapeRefusesNearly(t *testing.T) {
 	const paidCreateAt, paidAt, thenCreateAt, thenDeliverAt = 2, 3, 4, 5
-	plain, sol, creates, owed := atomicOf(t, testClaim), atomicOf(t, testClaim), atomicOf(t, testClaim), deliveryOf(t, testClaim)
+	plain, sol, creates, delivery := atomicOf(t, testClaim), atomicOf(t, testClaim), atomicOf(t, testClaim), deliveryOf(t, testClaim)
 	sol.Payment = build.Leg{Rail: market.RailSOL, Amount: 7, To: treasury}
 	creates.Payment.CreateAccount, creates.Base = true, checkedMint(t, 8, solana.Token2022Program, 9)
 	number := func(e *edit, a solana.Address) uint8 { return uint8(slices.Index(e.Keys, a)) }
@@ -389,7 +389,7 @@ func TestShapeRefusesNearly(t *testing.T) {
 			e.drop(from)
 			e.drop(usdcMint)
 		}},
-		"a token program of nobody": {&owed, func(e *edit) {
+		"a token program of nobody": {&delivery, func(e *edit) {
 			program := solana.Address{99, 9}
 			for _, wallet := range []solana.Address{deskAddress, takerAddress} {
 				a, err := solana.TokenAccount(wallet, baseMint, program)
@@ -400,22 +400,22 @@ func TestShapeRefusesNearly(t *testing.T) {
 			}
 			e.replace(solana.TokenProgram, program)
 		}},
-		"the desk delivers to itself": {&owed, func(e *edit) {
-			to := e.Keys[e.at(owedDeliverAt).Accounts[2]]
-			from := e.at(owedDeliverAt).Accounts[0]
-			e.at(owedDeliverAt).Accounts[2], e.at(owedCreateAt).Accounts[1] = from, from
-			e.at(owedCreateAt).Accounts[2] = number(e, deskAddress)
+		"the desk delivers to itself": {&delivery, func(e *edit) {
+			to := e.Keys[e.at(deliveryDeliverAt).Accounts[2]]
+			from := e.at(deliveryDeliverAt).Accounts[0]
+			e.at(deliveryDeliverAt).Accounts[2], e.at(deliveryCreateAt).Accounts[1] = from, from
+			e.at(deliveryCreateAt).Accounts[2] = number(e, deskAddress)
 			e.drop(to)
 			e.drop(takerAddress)
 		}},
-		"delivered to the zero address": {&owed, func(e *edit) {
+		"delivered to the zero address": {&delivery, func(e *edit) {
 			e.replace(accountOf(t, takerAddress, baseMint), accountOf(t, solana.Address{}, baseMint))
-			e.at(owedCreateAt).Accounts[2] = number(e, solana.SystemProgram)
+			e.at(deliveryCreateAt).Accounts[2] = number(e, solana.SystemProgram)
 			e.drop(takerAddress)
 		}},
 	} {
 		check := CheckAtomic
-		if c.b == &owed {
+		if c.b == &delivery {
 			check = CheckDelivery
 		}
 		e := edit{t, cloneMessage(messageOf(t, c.b))}
@@ -423,7 +423,7 @@ func TestShapeRefusesNearly(t *testing.T) {
 		if err := e.Check(); err != nil {
 			t.Errorf("%s: the edit makes no message: %v", name, err)
 		}
-		if s, err := check(encoded(t, e.Message), deskAddress); !errors.Is(err, ErrShape) || s != (Shape{}) {
+		if s, err := check(encoded(t, e.Message), deskAddress); !errors.Is(err, ErrShape) || s != (Summary{}) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -440,19 +440,19 @@ func TestShapeOf(t *testing.T) {
 		if _, err := check(message, deskAddress); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if s, err := other(message, deskAddress); !errors.Is(err, ErrShape) || s != (Shape{}) {
+		if s, err := other(message, deskAddress); !errors.Is(err, ErrShape) || s != (Summary{}) {
 			t.Errorf("%s: the other check: %v", name, err)
 		}
 		for _, a := range []solana.Address{{}, takerAddress, otherAddress, treasury} {
-			if s, err := check(message, a); !errors.Is(err, ErrShape) || s != (Shape{}) {
+			if s, err := check(message, a); !errors.Is(err, ErrShape) || s != (Summary{}) {
 				t.Errorf("%s: for %s: %v", name, solana.Base58(a), err)
 			}
 		}
 	}
 	pay := build.Payment{Common: commonOf(testClaim), Wallet: deskAddress, Leg: atomicOf(t, testClaim).Payment}
-	for _, check := range []func([]byte, solana.Address) (Shape, error){CheckAtomic, CheckDelivery} {
+	for _, check := range []func([]byte, solana.Address) (Summary, error){CheckAtomic, CheckDelivery} {
 		for _, message := range [][]byte{nil, {}, {0x80}, built(t, &pay).Message()} {
-			if s, err := check(message, deskAddress); !errors.Is(err, ErrShape) || s != (Shape{}) {
+			if s, err := check(message, deskAddress); !errors.Is(err, ErrShape) || s != (Summary{}) {
 				t.Errorf("%x: %v", message, err)
 			}
 		}
@@ -476,9 +476,9 @@ func TestAnyTerms(t *testing.T) {
 		common := commonOf(claim)
 		common.Budget.Units = rapid.Uint32Range(1, build.MaxUnits).Draw(t, "units")
 		common.Budget.MicroLamports = rapid.Uint64Range(0, 2_500_000).Draw(t, "price")
-		want := Shape{Kind: Deliver, Claim: claim, Desk: deskAddress, Wallet: wallet, Base: base, BaseAmount: amount}
-		owed := build.Delivery{Common: common, Desk: deskAddress, Wallet: wallet, Base: mint, Amount: amount}
-		u, err := owed.Build(&accounts)
+		want := Summary{Kind: Deliver, Claim: claim, Desk: deskAddress, Wallet: wallet, Base: base, BaseAmount: amount}
+		delivery := build.Delivery{Common: common, Desk: deskAddress, Wallet: wallet, Base: mint, Amount: amount}
+		u, err := delivery.Build(&accounts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,8 +58,8 @@ func TestSameAgain(t *testing.T) {
 
 // TestWhatIsAsked: the desk is asked about the hash of the message, for the claim.
 func TestWhatIsAsked(t *testing.T) {
-	atomic, owed := atomicOf(t, testClaim), deliveryOf(t, testClaim)
-	u, v := built(t, &atomic), built(t, &owed)
+	atomic, delivery := atomicOf(t, testClaim), deliveryOf(t, testClaim)
+	u, v := built(t, &atomic), built(t, &delivery)
 	desk := &agreeing{}
 	a, err := countersigned(t, u).Authorize(desk)
 	if err != nil || a.Claim() != testClaim || a.Hash() != u.Hash() {
@@ -82,8 +82,8 @@ func TestWhatIsAsked(t *testing.T) {
 // TestNotAuthorized: every answer but the desk's durable yes to this request gives
 // nothing.
 func TestNotAuthorized(t *testing.T) {
-	atomic, owed := atomicOf(t, testClaim), deliveryOf(t, testClaim)
-	c, v := countersigned(t, built(t, &atomic)), built(t, &owed)
+	atomic, delivery := atomicOf(t, testClaim), deliveryOf(t, testClaim)
+	c, v := countersigned(t, built(t, &atomic)), built(t, &delivery)
 	machinery := errors.New("no journal")
 	for name, do := range map[string]struct {
 		kind, other rfq.RequestKind
@@ -116,9 +116,9 @@ func TestNotAuthorized(t *testing.T) {
 
 // TestNoDelivery: what is no delivery of the claim is not even asked about.
 func TestNoDelivery(t *testing.T) {
-	owed, atomic := deliveryOf(t, testClaim), atomicOf(t, testClaim)
+	delivery, atomic := deliveryOf(t, testClaim), atomicOf(t, testClaim)
 	desk := &agreeing{}
-	if a, err := AuthorizeDelivery(desk, testClaim+1, built(t, &owed)); !errors.Is(err, ErrShape) || a != (Authorized{}) {
+	if a, err := AuthorizeDelivery(desk, testClaim+1, built(t, &delivery)); !errors.Is(err, ErrShape) || a != (Authorized{}) {
 		t.Errorf("another claim: %v", err)
 	}
 	if a, err := AuthorizeDelivery(desk, testClaim, built(t, &atomic)); !errors.Is(err, ErrShape) || a != (Authorized{}) {
@@ -170,8 +170,8 @@ func TestBadSigner(t *testing.T) {
 		}
 	}
 	// The key itself refuses a job that is another's.
-	owed := deliveryOf(t, testClaim)
-	job := Job{authorized(t, &owed).authorized}
+	delivery := deliveryOf(t, testClaim)
+	job := Job{authorized(t, &delivery).authorized}
 	other := newFileSigner((*[64]byte)(otherKey))
 	if got, err := other.Sign(context.Background(), job); !errors.Is(err, ErrSigner) || got != (solana.Signature{}) {
 		t.Errorf("another key: %v", err)

@@ -51,15 +51,15 @@ func TestSlowPeers(t *testing.T) {
 	half.Write([]byte{2, 0, 1})
 	gone.Write([]byte{2, 0, 1, requestAddress})
 	gone.Close()
-	owed := deliveryOf(t, testClaim)
-	job := Job{authorized(t, &owed).authorized}
+	delivery := deliveryOf(t, testClaim)
+	job := Job{authorized(t, &delivery).authorized}
 	unread.Write(signFrame(job).append(nil))
 	dripped := signFrame(job).append(nil)
 	for i := range 5 {
 		if _, err := drip.Write(dripped[i : i+1]); err != nil {
 			t.Fatal(err)
 		}
-		signedBy(t, authorized(t, &owed), dialled(t, s.path))
+		signedBy(t, authorized(t, &delivery), dialled(t, s.path))
 	}
 	await.Equal(t, "held connections", 3, func() int { return len(s.slots) }) // not the two that are served
 	if said := ended(t, unread); len(said) != sizeSize+headSize+signatureSize {
@@ -115,8 +115,8 @@ func TestGarbage(t *testing.T) {
 			t.Fatalf("%x is answered with %x", b, said)
 		}
 	}
-	owed := deliveryOf(t, testClaim)
-	signedBy(t, authorized(t, &owed), dialled(t, s.path))
+	delivery := deliveryOf(t, testClaim)
+	signedBy(t, authorized(t, &delivery), dialled(t, s.path))
 	if s.SignedMessages() != 1 {
 		t.Errorf("%d remembered", s.SignedMessages())
 	}
@@ -136,12 +136,12 @@ func TestManyConnections(t *testing.T) {
 			t.Errorf("one more: %x", said)
 		}
 	}
-	owed := deliveryOf(t, testClaim)
+	delivery := deliveryOf(t, testClaim)
 	signer, err := Dial(s.path, SocketOptions{Address: deskAddress, Timeout: runtest.HangTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = authorized(t, &owed).Sign(testContext(t), signer)
+	_, err = authorized(t, &delivery).Sign(testContext(t), signer)
 	if !errors.Is(err, ErrUnavailable) || !errors.Is(err, RefusalBusy) {
 		t.Errorf("while it is busy: %v", err)
 	}
@@ -149,10 +149,10 @@ func TestManyConnections(t *testing.T) {
 		c.Close()
 	}
 	await.Equal(t, "held connections", 0, func() int { return len(s.slots) })
-	signedBy(t, authorized(t, &owed), signer)
+	signedBy(t, authorized(t, &delivery), signer)
 }
 
-// TestWrongUser: a process of another user is hung up on, unheard.
+// TestWrongUser: a process of another user is disconnected before its request is read.
 func TestWrongUser(t *testing.T) {
 	o := options(t)
 	us := uint32(os.Geteuid())
@@ -266,9 +266,9 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owed := deliveryOf(t, testClaim)
+	delivery := deliveryOf(t, testClaim)
 	before := time.Now()
-	signedBy(t, authorized(t, &owed), signer)
+	signedBy(t, authorized(t, &delivery), signer)
 	stop()
 	text, err := os.ReadFile(o.Record)
 	if err != nil {
@@ -338,8 +338,8 @@ func imposter(t testing.TB, answer func(c net.Conn)) string {
 
 // TestImposter: what is behind the socket is not believed, and not waited for.
 func TestImposter(t *testing.T) {
-	owed := deliveryOf(t, testClaim)
-	a := authorized(t, &owed)
+	delivery := deliveryOf(t, testClaim)
+	a := authorized(t, &delivery)
 	say := func(b []byte) func(c net.Conn) {
 		return func(c net.Conn) {
 			readFrame(c)
@@ -394,8 +394,8 @@ func TestAnotherKeyBehind(t *testing.T) {
 	s.stop()
 	o.Signer, o.Record = newFileSigner((*[64]byte)(otherKey)), o.Record+"2"
 	start(t, o)
-	owed := deliveryOf(t, testClaim)
-	if x, err := authorized(t, &owed).Sign(testContext(t), signer); !errors.Is(err, RefusalShape) || !x.IsZero() {
+	delivery := deliveryOf(t, testClaim)
+	if x, err := authorized(t, &delivery).Sign(testContext(t), signer); !errors.Is(err, RefusalShape) || !x.IsZero() {
 		t.Errorf("%v", err)
 	}
 	if signer.Address() != deskAddress {
@@ -445,8 +445,8 @@ func TestCallLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owed := deliveryOf(t, testClaim)
-	a := authorized(t, &owed)
+	delivery := deliveryOf(t, testClaim)
+	a := authorized(t, &delivery)
 	ctx, cancel := context.WithCancel(context.Background())
 	first := make(chan error, 1)
 	go func() {
@@ -481,8 +481,8 @@ func TestKeyFails(t *testing.T) {
 	o := options(t)
 	o.Signer = failingKey{deskSigner()}
 	s := start(t, o)
-	owed := deliveryOf(t, testClaim)
-	if _, err := authorized(t, &owed).Sign(testContext(t), dialled(t, s.path)); !errors.Is(err, RefusalKey) || strings.Contains(err.Error(), "token") {
+	delivery := deliveryOf(t, testClaim)
+	if _, err := authorized(t, &delivery).Sign(testContext(t), dialled(t, s.path)); !errors.Is(err, RefusalKey) || strings.Contains(err.Error(), "token") {
 		t.Errorf("%v", err)
 	}
 }

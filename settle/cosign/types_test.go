@@ -39,14 +39,14 @@ func TestNoConversion(t *testing.T) {
 	}
 }
 
-// TestDoors: these functions alone give a value that proves something, of all that
+// TestConstructors: these functions alone give a value that proves something, of all that
 // the package's code has, exported or not.
-func TestDoors(t *testing.T) {
+func TestConstructors(t *testing.T) {
 	names := map[string]bool{}
 	for _, p := range proofs {
 		names[p.Name()] = true
 	}
-	var doors, literals []string
+	var constructors, literals []string
 	for _, f := range sources(t) {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
@@ -55,7 +55,7 @@ func TestDoors(t *testing.T) {
 			}
 			for _, result := range results(fn) {
 				if names[result] {
-					doors = append(doors, fn.Name.Name+" "+result)
+					constructors = append(constructors, fn.Name.Name+" "+result)
 				}
 			}
 			ast.Inspect(fn, func(n ast.Node) bool {
@@ -67,14 +67,14 @@ func TestDoors(t *testing.T) {
 			})
 		}
 	}
-	slices.Sort(doors)
+	slices.Sort(constructors)
 	slices.Sort(literals)
 	want := []string{
 		"Authorize Authorized", "AuthorizeDelivery Authorized", "AuthorizeRefund AuthorizedRefund",
 		"Countersign Countersigned", "Sign Signed", "Sign SignedRefund", "authorize Authorized",
 	}
-	if !slices.Equal(doors, want) {
-		t.Errorf("doors %q, want %q", doors, want)
+	if !slices.Equal(constructors, want) {
+		t.Errorf("constructors %q, want %q", constructors, want)
 	}
 	want = []string{
 		"AuthorizeRefund AuthorizedRefund", "Countersign Countersigned", "Sign Signed", "Sign SignedRefund",
@@ -169,7 +169,7 @@ func TestZeroValues(t *testing.T) {
 	if c, a := (Countersigned{}), (Authorized{}); c.Claim() != 0 || a.Claim() != 0 || c.Hash() != (solana.Hash{}) || a.Hash() != (solana.Hash{}) {
 		t.Error("a zero value has a claim")
 	}
-	if shape := (Countersigned{}).Shape(); shape != (Shape{}) {
+	if shape := (Countersigned{}).Summary(); shape != (Summary{}) {
 		t.Errorf("a zero value does %+v", shape)
 	}
 	if x := (Signed{}); !x.IsZero() || x.Claim() != 0 || x.Kind() != 0 || x.Hash() != (solana.Hash{}) || x.Signature() != (solana.Signature{}) || x.Bytes() != nil {

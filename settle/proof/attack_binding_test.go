@@ -93,7 +93,7 @@ func bindingsMissing() []attack {
 		{name: "memo program named and not called", play: by(func(s *stage, c claim) []call {
 			return []call{{program: s.props.yes, accounts: []use{rd(solana.MemoProgram)}, data: []byte(binding.Memo(c.ID))}}
 		}), want: none},
-		{name: "reference told in a memo", play: by(func(_ *stage, c claim) []call {
+		{name: "reference as text of a memo", play: by(func(_ *stage, c claim) []call {
 			return []call{memo(solana.Base58(binding.Reference(c.ID)))}
 		}), want: none},
 		{name: "reference with a bit turned", play: by(func(s *stage, c claim) []call {
@@ -115,7 +115,7 @@ func bindingsMissing() []attack {
 func bindingsOther() []attack {
 	two := nameless(payment.AmbiguousReference, market.RailUSDC, dueUSDC)
 	stranger := market.ClaimID(1<<63 + 12345)
-	nobody := want{verdict: unknown, stray: "unknown_claim", strayOn: market.RailUSDC, strayed: dueUSDC, unnamed: true}
+	nobody := want{verdict: unknown, unmatchedAs: "unknown_claim", unmatchedOn: market.RailUSDC, strayed: dueUSDC, unnamed: true}
 	names := func(s *stage, id market.ClaimID) call {
 		return call{program: s.props.yes, accounts: []use{rd(binding.Reference(id))}}
 	}

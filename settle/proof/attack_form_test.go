@@ -85,7 +85,7 @@ func malleated(s solana.Signature) solana.Signature {
 	return s
 }
 
-// notThere are signatures that no node has as final. What they stand for pays
+// notThere are signatures that no node has as final. Their transactions pay
 // nothing until it is.
 func notThere() []attack {
 	never := want{verdict: pending}

@@ -118,7 +118,7 @@ func swappedAttacks() []attack {
 		{name: "another pair's payment by a thief", play: func(s *stage, _ claim) signature {
 			other := s.machine.take(s.t, s.payer.addr, market.RailUSDC, rfq.Modular, 2)
 			return s.does(s.usdc.give(s.thief.addr, s.treasury.addr, due(other)), memo(binding.Memo(other.ID)))
-		}, want: want{verdict: used, stray: string(payment.WrongPayer), strayOn: market.RailUSDC, strayed: dueUSDC, unnamed: true}},
+		}, want: want{verdict: used, unmatchedAs: string(payment.WrongPayer), unmatchedOn: market.RailUSDC, strayed: dueUSDC, unnamed: true}},
 		{name: "two claims with one payment of both amounts", play: func(s *stage, c claim) signature {
 			other := s.take(market.RailUSDC)
 			return s.does(append(s.bound(c, due(c)), s.bound(other, due(other))...)...)
@@ -132,7 +132,7 @@ func swappedAttacks() []attack {
 		{name: "a claim that the desk has forgotten", play: func(s *stage, c claim) signature {
 			s.t.Cleanup(s.machine.forget(c.ID))
 			return s.as(c, letter{})
-		}, want: want{verdict: unknown, stray: "unknown_claim", strayOn: market.RailUSDC, strayed: dueUSDC}},
+		}, want: want{verdict: unknown, unmatchedAs: "unknown_claim", unmatchedOn: market.RailUSDC, strayed: dueUSDC}},
 	}
 }
 
@@ -224,10 +224,10 @@ func ownAttacks() []attack {
 	return []attack{
 		{name: "our atomic transaction, settled", play: atomically(true, rfq.ClaimSettled), want: want{verdict: verified, unbooked: true, claim: rfq.ClaimSettled}},
 		{name: "our atomic transaction, on its way", play: atomically(true, rfq.ClaimCosigned), want: want{verdict: pending, unbooked: true, claim: rfq.ClaimCosigned}},
-		{name: "our atomic transaction, released", play: atomically(true, rfq.ClaimReleased), want: want{verdict: state, unbooked: true, claim: rfq.ClaimReleased, stray: SettledUnbooked}},
-		{name: "our atomic transaction, released and forgotten by us", play: atomically(false, rfq.ClaimReleased), want: want{verdict: state, unbooked: true, claim: rfq.ClaimReleased, stray: SettledUnbooked}},
-		{name: "our atomic transaction, of a claim that was lost", play: lost(true), want: want{verdict: unknown, unbooked: true, stray: SettledUnbooked, unnamed: true}},
-		{name: "our atomic transaction, lost and forgotten by us", play: lost(false), want: want{verdict: unknown, unbooked: true, stray: SettledUnbooked, unnamed: true}},
+		{name: "our atomic transaction, released", play: atomically(true, rfq.ClaimReleased), want: want{verdict: state, unbooked: true, claim: rfq.ClaimReleased, unmatchedAs: SettledUnrecorded}},
+		{name: "our atomic transaction, released and forgotten by us", play: atomically(false, rfq.ClaimReleased), want: want{verdict: state, unbooked: true, claim: rfq.ClaimReleased, unmatchedAs: SettledUnrecorded}},
+		{name: "our atomic transaction, of a claim that was lost", play: lost(true), want: want{verdict: unknown, unbooked: true, unmatchedAs: SettledUnrecorded, unnamed: true}},
+		{name: "our atomic transaction, lost and forgotten by us", play: lost(false), want: want{verdict: unknown, unbooked: true, unmatchedAs: SettledUnrecorded, unnamed: true}},
 		{name: "our atomic transaction, forgotten by us", play: atomically(false, rfq.ClaimSettled), want: want{verdict: verified, unbooked: true, claim: rfq.ClaimSettled}},
 		{name: "our atomic transaction, forgotten on its way", play: atomically(false, rfq.ClaimCosigned), want: want{verdict: pending, unbooked: true, claim: rfq.ClaimCosigned}},
 		{name: "our delivery", play: delivers(true), want: want{verdict: mismatch, word: string(payment.WrongDestination), claim: rfq.ClaimPaid, unbooked: true}},

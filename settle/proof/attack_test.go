@@ -19,19 +19,19 @@ const minAttacks = 200
 // want is the result of a case: the verdict, what the desk has booked, and what is
 // stored as unmatched. Nothing else may have come.
 type want struct {
-	verdict  verdictWord
-	word     string // of a mismatch
-	state    rfq.PaymentState
-	why      event.Reason
-	rail     market.Rail
-	amount   uint64
-	stray    string // reason, "" for none
-	strayOn  market.Rail
-	strayed  uint64
-	unnamed  bool // the stray names no claim
-	err      error
-	claim    rfq.ClaimState // at the end; 0: reserved, or paid where it is verified
-	unbooked bool           // money moved that is ours to ignore: the sums are not compared
+	verdict     verdictWord
+	word        string // of a mismatch
+	state       rfq.PaymentState
+	why         event.Reason
+	rail        market.Rail
+	amount      uint64
+	unmatchedAs string // reason, "" for none
+	unmatchedOn market.Rail
+	strayed     uint64
+	unnamed     bool // the unmatched payment names no claim
+	err         error
+	claim       rfq.ClaimState // at the end; 0: reserved, or paid where it is verified
+	unbooked    bool           // money moved that is ours to ignore: the sums are not compared
 }
 
 // verdictWord is a Verdict without its details.
@@ -104,7 +104,7 @@ func otherRail(rail market.Rail, amount uint64) want {
 
 // unmatchedFor is a mismatch that is stored as unmatched, for a person.
 func unmatchedFor(why payment.Reason, rail market.Rail, amount uint64) want {
-	return want{verdict: mismatch, word: string(why), stray: string(why), strayOn: rail, strayed: amount}
+	return want{verdict: mismatch, word: string(why), unmatchedAs: string(why), unmatchedOn: rail, strayed: amount}
 }
 
 // nameless is unmatchedFor without a claim.
@@ -182,7 +182,7 @@ func (s *stage) run(t *testing.T, a *attack) {
 	after, now := s.holdings(s.usdc), s.machine.money()
 	for rail := range after {
 		came := now[rail] - booked[rail]
-		if market.Rail(rail) == a.want.strayOn {
+		if market.Rail(rail) == a.want.unmatchedOn {
 			came += a.want.strayed
 		}
 		if after[rail]-before[rail] != came {
@@ -214,9 +214,9 @@ func (s *stage) audit(t *testing.T, a *attack, sig solana.Signature, c *rfq.Clai
 	}
 	x, ok := s.unmatched(sig)
 	switch {
-	case ok != (w.stray != ""):
+	case ok != (w.unmatchedAs != ""):
 		t.Errorf("unmatched: %+v", x)
-	case ok && (x.Reason != w.stray || x.Rail != w.strayOn || x.Amount != w.strayed || w.unnamed != (x.Claim != c.ID)):
+	case ok && (x.Reason != w.unmatchedAs || x.Rail != w.unmatchedOn || x.Amount != w.strayed || w.unnamed != (x.Claim != c.ID)):
 		t.Errorf("unmatched: %+v", x)
 	}
 	end := w.claim

@@ -113,7 +113,7 @@ func tokenPayments() []attack {
 
 // and says what came beside a payment.
 func (w want) and(why payment.Reason, rail market.Rail, amount uint64) want {
-	w.stray, w.strayOn, w.strayed = string(why), rail, amount
+	w.unmatchedAs, w.unmatchedOn, w.strayed = string(why), rail, amount
 	return w
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // machineDesk is the engine's state machine of the desk, with a sequencer and the
-// history that the doors keep: what a Prover has behind its Desk, in memory.
+// stored history: the Desk of a Prover, in memory.
 type machineDesk struct {
 	mu      sync.Mutex
 	m       *rfq.Machine

@@ -1,5 +1,5 @@
-// Package proof proves payments: it determines what a finalized transaction paid us and
-// for which claim, and books the payment in the desk. A client asks about a signature
+// Package proof proves payments: it determines which amount a finalized transaction paid us and
+// for which claim, and records the payment in the desk. A client asks about a signature
 // ([Prover.Verify]); the treasury watch ([Prover.Run]) finds payments that no client
 // reports.
 //
@@ -23,7 +23,7 @@
 //	for an unknown claim that we have delivered               unmatched, not to be sent back
 //	tokens of a known mint that is no rail's, for a claim     unmatched, without amount
 //	tokens of another mint                                    counted
-//	beside a payment that was booked, on whatever rail        unmatched, with the amount
+//	beside a payment that was recorded, on whatever rail      unmatched, with the amount
 //	by our own signature, for a claim that has ended          unmatched, without amount
 //	otherwise or is unknown: an atomic settlement
 //	by our own signature, else                                nothing
@@ -37,12 +37,12 @@
 //
 //  1. A signature pays at most one claim, and only the one that its own bytes name: by a
 //     memo that is the claim's text and nothing else, or by the claim's reference.
-//  2. Nothing is booked that is not finalized, that its signers have not signed, or that
+//  2. Nothing is recorded that is not finalized, that its signers have not signed, or that
 //     we have signed ourselves.
 //  3. The result for a signature is a function of the chain and of the desk's record,
-//     never of the order of requests: a request decides neither whether a payment is booked
-//     nor for which claim. A booked signature is answered from the record.
-//  4. Every amount that we received is booked by the desk or stored as unmatched
+//     never of the order of requests: a request decides neither whether a payment is recorded
+//     nor for which claim. A recorded signature is answered from the record.
+//  4. Every amount that we received is recorded by the desk or stored as unmatched
 //     before Verify refuses the transaction and before the watch moves past it;
 //     dust is only counted.
 //  5. A node that is down, lags, or is wrong causes an error or "pending", never a
@@ -63,7 +63,7 @@
 // A known signature costs two reads of the desk's store. An unknown one costs one
 // getTransaction of one node, and of each other node only if that one has it, some ten
 // microseconds of examination, a check of each signature, and one command if it is
-// booked; the benchmarks have the times. So invented signatures exhaust no node's quota
+// recorded; the benchmarks have the times. So invented signatures exhaust no node's quota
 // but one's, and a different one's each time. The watch costs one call per account and
 // round, two while something is new.
 //
@@ -76,6 +76,6 @@
 // call asks another node first. At the limit of the list of unmatched payments the least
 // of them makes room and is counted, so a stranger who fills it, at the price of
 // transactions and amounts of Rail.Dust, hides only payments smaller than the stranger's
-// own. While the desk's list of refunds is full, the watch retries what it cannot book and
+// own. While the desk's list of refunds is full, the watch retries what it cannot record and
 // continues with at most MaxAhead others.
 package proof

@@ -12,8 +12,8 @@ import (
 	"blockdesk/market"
 )
 
-// tells is what a node answers to getTransaction; nil is the truth.
-type tells = func(w http.ResponseWriter, result object) any
+// nodeAnswer changes a node's answer to getTransaction; nil changes nothing.
+type nodeAnswer = func(w http.ResponseWriter, result object) any
 
 // hides is a node that does not have the transaction: of an invented payment all
 // that are honest, and of a real one those that lag.
@@ -29,43 +29,43 @@ func TestEveryNode(t *testing.T) {
 	limited, down := raw(429, ""), raw(503, "")
 	for _, x := range []struct {
 		name    string
-		nodes   []tells
+		nodes   []nodeAnswer
 		err     error
 		verdict verdictWord
 	}{
-		{name: "one node", nodes: []tells{nil}, verdict: verified},
-		{name: "one node, unknown", nodes: []tells{hides}, verdict: pending},
-		{name: "invented by one of two", nodes: []tells{nil, hides}, verdict: pending},
-		{name: "invented by one of three", nodes: []tells{nil, hides, hides}, verdict: pending},
-		{name: "invented, and one is down", nodes: []tells{nil, down, hides}, verdict: pending},
-		{name: "invented, the others limited", nodes: []tells{nil, limited, limited}, verdict: pending},
-		{name: "invented, the others down", nodes: []tells{nil, down, down}, verdict: pending},
-		{name: "invented, one limited, one down", nodes: []tells{limited, down, nil}, verdict: pending},
-		{name: "invented by one of two, the other limited", nodes: []tells{nil, limited}, verdict: pending},
-		{name: "invented by one of two, the other down", nodes: []tells{down, nil}, verdict: pending},
-		{name: "invented by two of five, the others fail", nodes: []tells{nil, limited, nil, down, fault(-32005)}, verdict: pending},
-		{name: "unknown to the last of three", nodes: []tells{nil, nil, hides}, verdict: verified},
-		{name: "unknown before all differences", nodes: []tells{nil, more, hides}, verdict: pending},
-		{name: "one is down", nodes: []tells{down, nil, nil}, verdict: verified},
-		{name: "one is limited", nodes: []tells{nil, limited, nil}, verdict: verified},
-		{name: "all but one fail", nodes: []tells{down, nil, fault(-32005)}, verdict: pending},
-		{name: "one of two makes no sense", nodes: []tells{nil, raw(200, "<html>")}, verdict: pending},
-		{name: "one of three makes no sense", nodes: []tells{nil, raw(200, "<html>"), nil}, verdict: verified},
-		{name: "all are down", nodes: []tells{down, down}, err: errAny},
-		{name: "more, by the first of two", nodes: []tells{more, nil}, err: ErrAnswer},
-		{name: "more, by the last of three", nodes: []tells{nil, nil, more}, verdict: verified},
-		{name: "more, and one is down", nodes: []tells{down, nil, more}, err: ErrAnswer},
-		{name: "failed, by one", nodes: []tells{failed, nil, nil}, verdict: verified},
-		{name: "another slot", nodes: []tells{nil, top(func(r object) { r["slot"] = 1 })}, err: ErrAnswer},
-		{name: "another fee", nodes: []tells{nil, set("fee", 1)}, err: ErrAnswer},
-		{name: "another time", nodes: []tells{nil, earlier}, err: ErrAnswer},
-		{name: "another time, by one of three", nodes: []tells{earlier, nil, nil}, verdict: verified},
-		{name: "another time, and one has none", nodes: []tells{timeless, earlier, nil}, err: ErrAnswer},
-		{name: "no time by the first", nodes: []tells{timeless, nil, nil}, verdict: verified},
-		{name: "no time by the last", nodes: []tells{nil, nil, timeless}, verdict: verified},
-		{name: "a time by a minority", nodes: []tells{timeless, timeless, nil}, err: ErrAnswer},
-		{name: "no time by any", nodes: []tells{timeless, timeless}, err: ErrAnswer},
-		{name: "no logs", nodes: []tells{nil, set("logMessages", nil)}, verdict: verified},
+		{name: "one node", nodes: []nodeAnswer{nil}, verdict: verified},
+		{name: "one node, unknown", nodes: []nodeAnswer{hides}, verdict: pending},
+		{name: "invented by one of two", nodes: []nodeAnswer{nil, hides}, verdict: pending},
+		{name: "invented by one of three", nodes: []nodeAnswer{nil, hides, hides}, verdict: pending},
+		{name: "invented, and one is down", nodes: []nodeAnswer{nil, down, hides}, verdict: pending},
+		{name: "invented, the others limited", nodes: []nodeAnswer{nil, limited, limited}, verdict: pending},
+		{name: "invented, the others down", nodes: []nodeAnswer{nil, down, down}, verdict: pending},
+		{name: "invented, one limited, one down", nodes: []nodeAnswer{limited, down, nil}, verdict: pending},
+		{name: "invented by one of two, the other limited", nodes: []nodeAnswer{nil, limited}, verdict: pending},
+		{name: "invented by one of two, the other down", nodes: []nodeAnswer{down, nil}, verdict: pending},
+		{name: "invented by two of five, the others fail", nodes: []nodeAnswer{nil, limited, nil, down, fault(-32005)}, verdict: pending},
+		{name: "unknown to the last of three", nodes: []nodeAnswer{nil, nil, hides}, verdict: verified},
+		{name: "unknown before all differences", nodes: []nodeAnswer{nil, more, hides}, verdict: pending},
+		{name: "one is down", nodes: []nodeAnswer{down, nil, nil}, verdict: verified},
+		{name: "one is limited", nodes: []nodeAnswer{nil, limited, nil}, verdict: verified},
+		{name: "all but one fail", nodes: []nodeAnswer{down, nil, fault(-32005)}, verdict: pending},
+		{name: "one of two makes no sense", nodes: []nodeAnswer{nil, raw(200, "<html>")}, verdict: pending},
+		{name: "one of three makes no sense", nodes: []nodeAnswer{nil, raw(200, "<html>"), nil}, verdict: verified},
+		{name: "all are down", nodes: []nodeAnswer{down, down}, err: errAny},
+		{name: "more, by the first of two", nodes: []nodeAnswer{more, nil}, err: ErrAnswer},
+		{name: "more, by the last of three", nodes: []nodeAnswer{nil, nil, more}, verdict: verified},
+		{name: "more, and one is down", nodes: []nodeAnswer{down, nil, more}, err: ErrAnswer},
+		{name: "failed, by one", nodes: []nodeAnswer{failed, nil, nil}, verdict: verified},
+		{name: "another slot", nodes: []nodeAnswer{nil, top(func(r object) { r["slot"] = 1 })}, err: ErrAnswer},
+		{name: "another fee", nodes: []nodeAnswer{nil, set("fee", 1)}, err: ErrAnswer},
+		{name: "another time", nodes: []nodeAnswer{nil, earlier}, err: ErrAnswer},
+		{name: "another time, by one of three", nodes: []nodeAnswer{earlier, nil, nil}, verdict: verified},
+		{name: "another time, and one has none", nodes: []nodeAnswer{timeless, earlier, nil}, err: ErrAnswer},
+		{name: "no time by the first", nodes: []nodeAnswer{timeless, nil, nil}, verdict: verified},
+		{name: "no time by the last", nodes: []nodeAnswer{nil, nil, timeless}, verdict: verified},
+		{name: "a time by a minority", nodes: []nodeAnswer{timeless, timeless, nil}, err: ErrAnswer},
+		{name: "no time by any", nodes: []nodeAnswer{timeless, timeless}, err: ErrAnswer},
+		{name: "no logs", nodes: []nodeAnswer{nil, set("logMessages", nil)}, verdict: verified},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			liars := make([]*liar, len(x.nodes))
@@ -82,7 +82,7 @@ func TestEveryNode(t *testing.T) {
 			claim := s.take(market.RailUSDC)
 			sig := s.as(claim, letter{})
 			for i := range liars {
-				liars[i].tell(x.nodes[i])
+				liars[i].answerWith(x.nodes[i])
 			}
 			v, err := s.verify(sig, claim)
 			for range len(x.nodes) { // a node that hides it may be asked first, and then another one is
@@ -102,7 +102,7 @@ func TestEveryNode(t *testing.T) {
 				t.Errorf("claim in state %d, payments %+v, unmatched %t", now.Claim.State, now.Payments, kept)
 			}
 			for _, l := range liars {
-				l.tell(nil)
+				l.answerWith(nil)
 			}
 			if v, err := s.verify(sig, claim); err != nil || wordOf(&v) != verified {
 				t.Errorf("the truth: %+v, %v", v, err)

@@ -23,40 +23,40 @@ import (
 // know.
 var unknownClaim = payment.Reason(event.ReasonUnknownClaim.String())
 
-// effects are the effects of a finalized transaction on our accounts.
-type effects struct {
+// accountChanges are the effects of a finalized transaction on our accounts.
+type accountChanges struct {
 	*ledger.Confirmed
 	// facts has an element for each of Prover.destinations.
 	facts []*payment.Facts
-	// foreign: we gained tokens of a mint that no rail uses. valuable: one of them is in
+	// otherMint: we gained tokens of a mint that no rail uses. valuable: one of them is in
 	// Options.Known.
-	foreign, valuable bool
+	otherMint, valuable bool
 	// strandedLamports were sent to our token accounts. They pay nothing, and the
 	// operator can recover them.
 	strandedLamports market.Amount
 }
 
-// examine reads a transaction as a majority of the configured nodes has it, and books
+// examine reads a transaction as a majority of the configured nodes has it, and records
 // its payments or stores them as unmatched.
-func (p *Prover) examine(ctx context.Context, l lookup, from read) (finding, error) {
+func (p *Prover) examine(ctx context.Context, l requestKey, from read) (result, error) {
 	p.counts.reads.Add(1)
 	c, found, err := from(ctx, l.signature, rpc.Finalized)
 	switch {
 	case errors.Is(err, rpc.ErrNoMajority):
-		f := finding{pending: true}
+		f := result{pending: true}
 		if rpc.KindOf(err) != 0 {
 			f.undecided = fmt.Errorf("payment %s: %w", l.signature, err)
 		}
 		return f, nil
 	case errors.Is(err, rpc.ErrDisagree):
-		return finding{}, fmt.Errorf("payment %s: %w: %w", l.signature, ErrAnswer, err)
+		return result{}, fmt.Errorf("payment %s: %w: %w", l.signature, ErrAnswer, err)
 	case err != nil:
-		return finding{}, fmt.Errorf("payment %s: %w", l.signature, err)
+		return result{}, fmt.Errorf("payment %s: %w", l.signature, err)
 	case !found:
-		return finding{pending: true}, nil
+		return result{pending: true}, nil
 	}
 	if err := verifySignatures(c, l.signature); err != nil {
-		return finding{}, fmt.Errorf("payment %s: %w", l.signature, err)
+		return result{}, fmt.Errorf("payment %s: %w", l.signature, err)
 	}
 	f := refusal(nil, payment.FailedOnChain)
 	if !c.Failed {
@@ -65,7 +65,7 @@ func (p *Prover) examine(ctx context.Context, l lookup, from read) (finding, err
 			f, err = p.process(ctx, s, l.key)
 		}
 		if err != nil {
-			return finding{}, fmt.Errorf("payment %s: %w", l.signature, err)
+			return result{}, fmt.Errorf("payment %s: %w", l.signature, err)
 		}
 	}
 	if f.refused != event.ReasonNone && f.payment == nil {
@@ -90,8 +90,8 @@ func verifySignatures(c *ledger.Confirmed, s solana.Signature) error {
 	return nil
 }
 
-func (p *Prover) effectsOf(c *ledger.Confirmed) (*effects, error) {
-	s := &effects{Confirmed: c, facts: make([]*payment.Facts, len(p.destinations))}
+func (p *Prover) effectsOf(c *ledger.Confirmed) (*accountChanges, error) {
+	s := &accountChanges{Confirmed: c, facts: make([]*payment.Facts, len(p.destinations))}
 	for i := range p.destinations {
 		t := &p.destinations[i].target
 		f, err := payment.Extract(c, t)
@@ -106,7 +106,7 @@ func (p *Prover) effectsOf(c *ledger.Confirmed) (*effects, error) {
 			s.strandedLamports += c.After[at] - c.Before[at]
 		}
 	}
-	s.foreign, s.valuable = p.gainedForeign(c)
+	s.otherMint, s.valuable = p.gainedOtherMint(c)
 	return s, nil
 }
 
@@ -125,9 +125,9 @@ func checkBalanceReported(c *ledger.Confirmed, t *payment.Target) error {
 	return nil
 }
 
-// gainedForeign reports whether our wallets together gained tokens of a mint that no
+// gainedOtherMint reports whether our wallets together gained tokens of a mint that no
 // rail uses, and whether one of these is a known one.
-func (p *Prover) gainedForeign(c *ledger.Confirmed) (gained, known bool) {
+func (p *Prover) gainedOtherMint(c *ledger.Confirmed) (gained, known bool) {
 	ours := func(b *ledger.TokenBalance) bool {
 		return slices.Contains(p.ours, b.Owner) && !slices.ContainsFunc(p.destinations, func(x destination) bool {
 			return x.target.Mint == b.Mint && x.target.Program == b.Program
@@ -161,7 +161,7 @@ func (p *Prover) gainedForeign(c *ledger.Confirmed) (gained, known bool) {
 
 // claims returns the claims that a transaction names, each once: by a memo that is
 // nothing else, or by an account that is a reference.
-func (s *effects) claims() (list []market.ClaimID) {
+func (s *accountChanges) claims() (list []market.ClaimID) {
 	add := func(id market.ClaimID, ok bool) {
 		if ok && !slices.Contains(list, id) {
 			list = append(list, id)
@@ -176,14 +176,14 @@ func (s *effects) claims() (list []market.ClaimID) {
 	return list
 }
 
-// process finds the claim, and books the payment for it or stores it as unmatched.
-func (p *Prover) process(ctx context.Context, s *effects, key rfq.IdempotencyKey) (finding, error) {
+// process finds the claim, and records the payment for it or stores it as unmatched.
+func (p *Prover) process(ctx context.Context, s *accountChanges, key rfq.IdempotencyKey) (result, error) {
 	list := s.claims()
 	var claim *rfq.Claim
 	if len(list) == 1 {
 		h, ok, err := p.desk.Claim(list[0])
 		if err != nil {
-			return finding{}, err
+			return result{}, err
 		}
 		if ok {
 			claim = &h.Claim
@@ -207,7 +207,7 @@ func (p *Prover) process(ctx context.Context, s *effects, key rfq.IdempotencyKey
 // settlement that the desk has not recorded, for example after the restore of an old
 // backup, is stored for an operator; any other transfer of ours is the operator's
 // business.
-func (p *Prover) signedByUs(s *effects, list []market.ClaimID, claim *rfq.Claim) (finding, error) {
+func (p *Prover) signedByUs(s *accountChanges, list []market.ClaimID, claim *rfq.Claim) (result, error) {
 	f := refusal(nil, payment.MissingReference)
 	if claim != nil {
 		f = ownTransaction(s.Signature(), claim)
@@ -220,23 +220,23 @@ func (p *Prover) signedByUs(s *effects, list []market.ClaimID, claim *rfq.Claim)
 		f.ended = true
 	}
 	return f, p.addUnmatched(&store.UnmatchedPayment{
-		Signature: s.Signature(), Reason: SettledUnbooked, Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: list[0],
+		Signature: s.Signature(), Reason: SettledUnrecorded, Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: list[0],
 	})
 }
 
 // decide compares the transaction with the terms of the claim that it names.
-func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.IdempotencyKey) (finding, error) {
+func (p *Prover) decide(s *accountChanges, c *rfq.Claim, key rfq.IdempotencyKey) (result, error) {
 	at := slices.IndexFunc(p.destinations, func(x destination) bool { return x.rail == c.Terms.Rail && x.wallet == c.Terms.PayTo })
 	switch {
 	case at < 0:
-		return finding{}, fmt.Errorf("%w: claim %s, %s", ErrWallet, binding.Memo(c.ID), solana.Base58(c.Terms.PayTo))
+		return result{}, fmt.Errorf("%w: claim %s, %s", ErrWallet, binding.Memo(c.ID), solana.Base58(c.Terms.PayTo))
 	case s.BlockTime <= 0:
 		// Every block has a time. This node does not know it; another may.
-		return finding{}, fmt.Errorf("%w: the answer lacks the block time", ErrAnswer)
+		return result{}, fmt.Errorf("%w: the answer lacks the block time", ErrAnswer)
 	}
 	facts := s.facts[at]
 	verdict := payment.Decide(facts, p.termsOf(c))
-	book := credit{claim: c, rail: c.Terms.Rail, amount: facts.Credited, payer: facts.Payer()}
+	book := claimPayment{claim: c, rail: c.Terms.Rail, amount: facts.Credited, payer: facts.Payer()}
 	switch verdict.Reason {
 	case "":
 		book.payer = c.Wallet
@@ -253,7 +253,7 @@ func (p *Prover) decide(s *effects, c *rfq.Claim, key rfq.IdempotencyKey) (findi
 	if verdict.Reason != "" && book.amount < p.options.Rails[book.rail].Dust {
 		return p.refuseUnmatched(s, c.ID, c, verdict.Reason)
 	}
-	return p.book(s, &book, key)
+	return p.record(s, &book, key)
 }
 
 // termsOf returns what a payment of the claim is compared with.
@@ -266,22 +266,22 @@ func (p *Prover) termsOf(c *rfq.Claim) *payment.Terms {
 
 // refuseUnmatched refuses a transaction, and stores the amount that we received, if
 // any, as an unmatched payment.
-func (p *Prover) refuseUnmatched(s *effects, id market.ClaimID, c *rfq.Claim, why payment.Reason) (finding, error) {
+func (p *Prover) refuseUnmatched(s *accountChanges, id market.ClaimID, c *rfq.Claim, why payment.Reason) (result, error) {
 	f := refusal(c, why)
-	return f, p.addUnbooked(s, id, nil, why, c != nil)
+	return f, p.addUnrecorded(s, id, nil, why, c != nil)
 }
 
-// addUnbooked stores, as an unmatched payment, the amounts beside a credit, or all
-// amounts if there is none. A signature has one entry: of several rails it names the
+// addUnrecorded stores, as an unmatched payment, the amounts that the desk does not record:
+// those beside recorded, or all if it is nil. A signature has one entry: of several rails it names the
 // first. Tokens of a known mint are stored only if valuable is set, others are only
 // counted: anyone can mint worthless ones.
-func (p *Prover) addUnbooked(s *effects, id market.ClaimID, booked *credit, why payment.Reason, valuable bool) error {
+func (p *Prover) addUnrecorded(s *accountChanges, id market.ClaimID, recorded *claimPayment, why payment.Reason, valuable bool) error {
 	x := store.UnmatchedPayment{Signature: s.Signature(), Reason: string(why), Slot: s.Slot, SeenAt: p.options.Now().UnixNano(), Claim: id}
 	dust := false
 	for i, f := range s.facts {
 		rail, amount := p.destinations[i].rail, f.Gained
-		if booked != nil && rail == booked.rail {
-			amount -= booked.amount
+		if recorded != nil && rail == recorded.rail {
+			amount -= recorded.amount
 		}
 		if amount == 0 {
 			continue
@@ -305,8 +305,8 @@ func (p *Prover) addUnbooked(s *effects, id market.ClaimID, booked *credit, why 
 	case s.valuable && valuable:
 		x.Payer = s.Tx.Message.FeePayer()
 		return p.addUnmatched(&x)
-	case s.foreign:
-		p.counts.foreign.Add(1)
+	case s.otherMint:
+		p.counts.otherMint.Add(1)
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ type fakeNode struct {
 	list  []rpc.SignatureInfo
 	reads map[solana.Signature]int
 	pages int
-	// told is how many signatures were listed.
-	told int
+	// listed is the number of listed signatures.
+	listed int
 	// fail answers in place of the node, where it is set and returns an error.
 	fail func(s solana.Signature) error
 	// wait is called in each read, without the lock.
@@ -98,7 +98,7 @@ func (f *fakeNode) Signatures(_ context.Context, a solana.Address, page rpc.Page
 	got := slices.Clone(f.list[min(from, to):to])
 	slices.Reverse(got)
 	got = got[:min(len(got), rpc.MaxSignaturesPerCall)]
-	f.told += len(got)
+	f.listed += len(got)
 	return got, nil
 }
 

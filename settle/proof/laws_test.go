@@ -111,7 +111,7 @@ func TestLaws(t *testing.T) {
 		if gained := tokens > 0 || lamports > 0; gained != (unmatched || len(list) > 0) {
 			t.Fatalf("%+v on %s: booked %+v, unmatched %+v", m, rail, list, entry)
 		}
-		// What is reported of a rail is never more than came over it.
+		// The reported amount of a rail is never more than the amount that came over it.
 		reported := map[market.Rail]int64{}
 		for i := range list {
 			reported[list[i].Rail] += int64(list[i].Amount)

@@ -44,7 +44,7 @@ func newLiar(t testing.TB, node string) *liar {
 	return l
 }
 
-func (l *liar) tell(lie func(w http.ResponseWriter, result object) any) {
+func (l *liar) answerWith(lie func(w http.ResponseWriter, result object) any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lie = lie
@@ -98,9 +98,9 @@ var errAny = errors.New("any error")
 // lie is what a node says of an honest payment of the USDC rail, and what comes
 // of it: an error, or a verdict.
 type lie struct {
-	name string
-	tell func(w http.ResponseWriter, result object) any
-	err  error
+	name       string
+	answerWith func(w http.ResponseWriter, result object) any
+	err        error
 	// verdict and word count where err is nil.
 	verdict verdictWord
 	word    string
@@ -187,45 +187,45 @@ func lies() []lie {
 
 func membersLies() []lie {
 	return []lie{
-		{name: "nothing", tell: func(http.ResponseWriter, object) any { return nil }, verdict: pending},
-		{name: "no meta", tell: top(func(r object) { delete(r, "meta") }), err: ledger.ErrIncomplete},
-		{name: "null meta", tell: top(func(r object) { r["meta"] = nil }), err: ledger.ErrIncomplete},
-		{name: "meta that is a text", tell: top(func(r object) { r["meta"] = "ok" }), err: ledger.ErrMalformed},
-		{name: "no slot", tell: top(func(r object) { delete(r, "slot") }), err: ledger.ErrIncomplete},
-		{name: "a slot that is a text", tell: top(func(r object) { r["slot"] = "5" }), err: ledger.ErrMalformed},
-		{name: "no transaction", tell: top(func(r object) { delete(r, "transaction") }), err: ledger.ErrIncomplete},
-		{name: "no block time", tell: top(func(r object) { r["blockTime"] = nil }), err: ErrAnswer},
-		{name: "a block time of zero", tell: top(func(r object) { r["blockTime"] = 0 }), err: ErrAnswer},
-		{name: "a block time before the epoch", tell: top(func(r object) { r["blockTime"] = -5 }), err: ErrAnswer},
-		{name: "no err", tell: drop("err"), err: ledger.ErrIncomplete},
-		{name: "no fee", tell: drop("fee"), err: ledger.ErrIncomplete},
-		{name: "no balances before", tell: drop("preBalances"), err: ledger.ErrInconsistent},
-		{name: "no balances after", tell: drop("postBalances"), err: ledger.ErrInconsistent},
-		{name: "no token balances before", tell: drop("preTokenBalances"), err: ledger.ErrIncomplete},
-		{name: "null token balances after", tell: set("postTokenBalances", nil), err: ledger.ErrIncomplete},
-		{name: "token balances before left empty", tell: set("preTokenBalances", []any{}), err: payment.ErrUnknownBalance},
-		{name: "token balances after left empty", tell: set("postTokenBalances", []any{}), err: ErrAnswer},
-		{name: "token balances left empty", tell: meta(func(m object) { m["preTokenBalances"], m["postTokenBalances"] = []any{}, []any{} }), err: ErrAnswer},
-		{name: "the treasury's balance left out", tell: meta(func(m object) {
+		{name: "nothing", answerWith: func(http.ResponseWriter, object) any { return nil }, verdict: pending},
+		{name: "no meta", answerWith: top(func(r object) { delete(r, "meta") }), err: ledger.ErrIncomplete},
+		{name: "null meta", answerWith: top(func(r object) { r["meta"] = nil }), err: ledger.ErrIncomplete},
+		{name: "meta that is a text", answerWith: top(func(r object) { r["meta"] = "ok" }), err: ledger.ErrMalformed},
+		{name: "no slot", answerWith: top(func(r object) { delete(r, "slot") }), err: ledger.ErrIncomplete},
+		{name: "a slot that is a text", answerWith: top(func(r object) { r["slot"] = "5" }), err: ledger.ErrMalformed},
+		{name: "no transaction", answerWith: top(func(r object) { delete(r, "transaction") }), err: ledger.ErrIncomplete},
+		{name: "no block time", answerWith: top(func(r object) { r["blockTime"] = nil }), err: ErrAnswer},
+		{name: "a block time of zero", answerWith: top(func(r object) { r["blockTime"] = 0 }), err: ErrAnswer},
+		{name: "a block time before the epoch", answerWith: top(func(r object) { r["blockTime"] = -5 }), err: ErrAnswer},
+		{name: "no err", answerWith: drop("err"), err: ledger.ErrIncomplete},
+		{name: "no fee", answerWith: drop("fee"), err: ledger.ErrIncomplete},
+		{name: "no balances before", answerWith: drop("preBalances"), err: ledger.ErrInconsistent},
+		{name: "no balances after", answerWith: drop("postBalances"), err: ledger.ErrInconsistent},
+		{name: "no token balances before", answerWith: drop("preTokenBalances"), err: ledger.ErrIncomplete},
+		{name: "null token balances after", answerWith: set("postTokenBalances", nil), err: ledger.ErrIncomplete},
+		{name: "token balances before left empty", answerWith: set("preTokenBalances", []any{}), err: payment.ErrUnknownBalance},
+		{name: "token balances after left empty", answerWith: set("postTokenBalances", []any{}), err: ErrAnswer},
+		{name: "token balances left empty", answerWith: meta(func(m object) { m["preTokenBalances"], m["postTokenBalances"] = []any{}, []any{} }), err: ErrAnswer},
+		{name: "the treasury's balance left out", answerWith: meta(func(m object) {
 			for _, list := range []string{"preTokenBalances", "postTokenBalances"} {
 				all := m[list].([]any)
 				m[list] = all[:len(all)-1]
 			}
 		}), err: ErrAnswer},
-		{name: "null inner instructions", tell: set("innerInstructions", nil), err: ledger.ErrIncomplete},
-		{name: "a balance without owner", tell: balance("postTokenBalances", func(b object) { delete(b, "owner") }), err: ledger.ErrIncomplete},
-		{name: "a balance without program", tell: balance("postTokenBalances", func(b object) { delete(b, "programId") }), err: ledger.ErrIncomplete},
-		{name: "a balance without amount", tell: balance("postTokenBalances", func(b object) { delete(b, "uiTokenAmount") }), err: ledger.ErrIncomplete},
-		{name: "a balance told twice", tell: meta(func(m object) {
+		{name: "null inner instructions", answerWith: set("innerInstructions", nil), err: ledger.ErrIncomplete},
+		{name: "a balance without owner", answerWith: balance("postTokenBalances", func(b object) { delete(b, "owner") }), err: ledger.ErrIncomplete},
+		{name: "a balance without program", answerWith: balance("postTokenBalances", func(b object) { delete(b, "programId") }), err: ledger.ErrIncomplete},
+		{name: "a balance without amount", answerWith: balance("postTokenBalances", func(b object) { delete(b, "uiTokenAmount") }), err: ledger.ErrIncomplete},
+		{name: "a balance listed twice", answerWith: meta(func(m object) {
 			all := m["postTokenBalances"].([]any)
 			m["postTokenBalances"] = append(all, all[len(all)-1])
 		}), err: ledger.ErrInconsistent},
-		{name: "a mint that is no address", tell: balance("postTokenBalances", func(b object) { b["mint"] = "USDC" }), err: ledger.ErrMalformed},
-		{name: "an owner with a character too many", tell: balance("postTokenBalances", func(b object) { b["owner"] = b["owner"].(string) + "1" }), err: ledger.ErrMalformed},
-		{name: "addresses out of a table that is not", tell: set("loadedAddresses", object{"writable": []any{solana.Base58(solana.TokenProgram)}, "readonly": []any{}}), err: ledger.ErrInconsistent},
-		{name: "no logs", tell: set("logMessages", nil), verdict: verified},
-		{name: "another version's label", tell: top(func(r object) { r["version"] = "legacy" }), verdict: verified},
-		{name: "members that nobody knows", tell: top(func(r object) { r["shred"] = object{"a": []any{1, nil}} }), verdict: verified},
+		{name: "a mint that is no address", answerWith: balance("postTokenBalances", func(b object) { b["mint"] = "USDC" }), err: ledger.ErrMalformed},
+		{name: "an owner with a character too many", answerWith: balance("postTokenBalances", func(b object) { b["owner"] = b["owner"].(string) + "1" }), err: ledger.ErrMalformed},
+		{name: "addresses out of a table that is not", answerWith: set("loadedAddresses", object{"writable": []any{solana.Base58(solana.TokenProgram)}, "readonly": []any{}}), err: ledger.ErrInconsistent},
+		{name: "no logs", answerWith: set("logMessages", nil), verdict: verified},
+		{name: "another version's label", answerWith: top(func(r object) { r["version"] = "legacy" }), verdict: verified},
+		{name: "members that nobody knows", answerWith: top(func(r object) { r["shred"] = object{"a": []any{1, nil}} }), verdict: verified},
 	}
 }
 
@@ -239,43 +239,43 @@ func numbersLies() []lie {
 		return balance("postTokenBalances", func(b object) { b["accountIndex"] = number(text) })
 	}
 	return []lie{
-		{name: "a negative amount", tell: amount("-250000000"), err: ledger.ErrMalformed},
-		{name: "an amount with a sign", tell: amount("+250000000"), err: ledger.ErrMalformed},
-		{name: "an amount with a leading zero", tell: amount("0250000000"), err: ledger.ErrMalformed},
-		{name: "an amount with a point", tell: amount("250000000.0"), err: ledger.ErrMalformed},
-		{name: "an amount with an exponent", tell: amount("25e7"), err: ledger.ErrMalformed},
-		{name: "an amount in hexadecimals", tell: amount("0xee6b280"), err: ledger.ErrMalformed},
-		{name: "an amount of other digits", tell: amount("２５０"), err: ledger.ErrMalformed},
-		{name: "an amount beyond 64 bits", tell: amount(huge), err: ledger.ErrMalformed},
-		{name: "an amount that is a number", tell: amount(250), err: ledger.ErrMalformed},
-		{name: "an empty amount", tell: amount(""), err: ledger.ErrMalformed},
-		{name: "negative lamports", tell: lamports("-1"), err: ledger.ErrMalformed},
-		{name: "lamports beyond 64 bits", tell: lamports(huge), err: ledger.ErrMalformed},
-		{name: "lamports with a point", tell: lamports("1.5"), err: ledger.ErrMalformed},
-		{name: "lamports with an exponent", tell: lamports("1e9"), err: ledger.ErrMalformed},
-		{name: "a balance of no account", tell: index("64"), err: ledger.ErrInconsistent},
-		{name: "a balance of account -1", tell: index("-1"), err: ledger.ErrInconsistent},
-		{name: "decimals beyond a byte", tell: balance("postTokenBalances", func(b object) { b["uiTokenAmount"].(object)["decimals"] = 300 }), err: ledger.ErrMalformed},
-		{name: "a balance too many", tell: meta(func(m object) { m["postBalances"] = append(m["postBalances"].([]any), 5) }), err: ledger.ErrInconsistent},
-		{name: "a negative fee", tell: set("fee", -5000), err: ledger.ErrMalformed},
-		{name: "sums beyond 64 bits", tell: meta(func(m object) {
+		{name: "a negative amount", answerWith: amount("-250000000"), err: ledger.ErrMalformed},
+		{name: "an amount with a sign", answerWith: amount("+250000000"), err: ledger.ErrMalformed},
+		{name: "an amount with a leading zero", answerWith: amount("0250000000"), err: ledger.ErrMalformed},
+		{name: "an amount with a point", answerWith: amount("250000000.0"), err: ledger.ErrMalformed},
+		{name: "an amount with an exponent", answerWith: amount("25e7"), err: ledger.ErrMalformed},
+		{name: "an amount in hexadecimals", answerWith: amount("0xee6b280"), err: ledger.ErrMalformed},
+		{name: "an amount of other digits", answerWith: amount("２５０"), err: ledger.ErrMalformed},
+		{name: "an amount beyond 64 bits", answerWith: amount(huge), err: ledger.ErrMalformed},
+		{name: "an amount that is a number", answerWith: amount(250), err: ledger.ErrMalformed},
+		{name: "an empty amount", answerWith: amount(""), err: ledger.ErrMalformed},
+		{name: "negative lamports", answerWith: lamports("-1"), err: ledger.ErrMalformed},
+		{name: "lamports beyond 64 bits", answerWith: lamports(huge), err: ledger.ErrMalformed},
+		{name: "lamports with a point", answerWith: lamports("1.5"), err: ledger.ErrMalformed},
+		{name: "lamports with an exponent", answerWith: lamports("1e9"), err: ledger.ErrMalformed},
+		{name: "a balance of no account", answerWith: index("64"), err: ledger.ErrInconsistent},
+		{name: "a balance of account -1", answerWith: index("-1"), err: ledger.ErrInconsistent},
+		{name: "decimals beyond a byte", answerWith: balance("postTokenBalances", func(b object) { b["uiTokenAmount"].(object)["decimals"] = 300 }), err: ledger.ErrMalformed},
+		{name: "a balance too many", answerWith: meta(func(m object) { m["postBalances"] = append(m["postBalances"].([]any), 5) }), err: ledger.ErrInconsistent},
+		{name: "a negative fee", answerWith: set("fee", -5000), err: ledger.ErrMalformed},
+		{name: "sums beyond 64 bits", answerWith: meta(func(m object) {
 			for _, b := range m["postTokenBalances"].([]any) {
 				b.(object)["uiTokenAmount"].(object)["amount"] = "18446744073709551615"
 				b.(object)["owner"] = m["preTokenBalances"].([]any)[0].(object)["owner"]
 			}
 		}), err: payment.ErrOverflow},
-		{name: "a slot beyond 64 bits", tell: top(func(r object) { r["slot"] = number(huge) }), err: ledger.ErrMalformed},
+		{name: "a slot beyond 64 bits", answerWith: top(func(r object) { r["slot"] = number(huge) }), err: ledger.ErrMalformed},
 	}
 }
 
 func bytesLies() []lie {
 	return []lie{
-		{name: "a transaction cut short", tell: bytesOf(func(b []byte) []byte { return b[:len(b)-1] }), err: tx.ErrTruncated},
-		{name: "a transaction with a byte more", tell: bytesOf(func(b []byte) []byte { return append(b, 0) }), err: tx.ErrTrailing},
-		{name: "an empty transaction", tell: bytesOf(func([]byte) []byte { return nil }), err: ledger.ErrMalformed},
-		{name: "a transaction of another signature", tell: bytesOf(func(b []byte) []byte { b[1] ^= 1; return b }), err: errAny},
-		{name: "a transaction with a bit turned in its memo", tell: bytesOf(func(b []byte) []byte { b[len(b)-2] ^= 1; return b }), err: ErrAnswer},
-		{name: "a transaction of another blockhash", tell: bytesOf(func(b []byte) []byte {
+		{name: "a transaction cut short", answerWith: bytesOf(func(b []byte) []byte { return b[:len(b)-1] }), err: tx.ErrTruncated},
+		{name: "a transaction with a byte more", answerWith: bytesOf(func(b []byte) []byte { return append(b, 0) }), err: tx.ErrTrailing},
+		{name: "an empty transaction", answerWith: bytesOf(func([]byte) []byte { return nil }), err: ledger.ErrMalformed},
+		{name: "a transaction of another signature", answerWith: bytesOf(func(b []byte) []byte { b[1] ^= 1; return b }), err: errAny},
+		{name: "a transaction with a bit turned in its memo", answerWith: bytesOf(func(b []byte) []byte { b[len(b)-2] ^= 1; return b }), err: ErrAnswer},
+		{name: "a transaction of another blockhash", answerWith: bytesOf(func(b []byte) []byte {
 			t, err := tx.Decode(b)
 			if err != nil {
 				panic(err)
@@ -287,9 +287,9 @@ func bytesLies() []lie {
 			}
 			return out
 		}), err: ErrAnswer},
-		{name: "not base64", tell: top(func(r object) { r["transaction"].([]any)[0] = "%%%" }), err: ledger.ErrMalformed},
-		{name: "in another encoding", tell: top(func(r object) { r["transaction"].([]any)[1] = "base58" }), err: ledger.ErrMalformed},
-		{name: "decoded by the node", tell: top(func(r object) {
+		{name: "not base64", answerWith: top(func(r object) { r["transaction"].([]any)[0] = "%%%" }), err: ledger.ErrMalformed},
+		{name: "in another encoding", answerWith: top(func(r object) { r["transaction"].([]any)[1] = "base58" }), err: ledger.ErrMalformed},
+		{name: "decoded by the node", answerWith: top(func(r object) {
 			r["transaction"] = object{"message": object{}, "signatures": []any{}}
 		}), err: ledger.ErrMalformed},
 	}
@@ -297,37 +297,37 @@ func bytesLies() []lie {
 
 func faultLies() []lie {
 	return []lie{
-		{name: "a page of HTML", tell: raw(200, "<html>busy</html>"), err: errAny},
-		{name: "an empty body", tell: raw(200, ""), err: errAny},
-		{name: "half an answer", tell: raw(200, `{"jsonrpc":"2.0","result":{"slot":5`), err: errAny},
-		{name: "the answer to another request", tell: raw(200, `{"jsonrpc":"2.0","result":null,"id":999999}`), err: errAny},
-		{name: "an array", tell: raw(200, `[]`), err: errAny},
-		{name: "no result", tell: raw(200, `{"jsonrpc":"2.0","id":1}`), err: errAny},
-		{name: "503", tell: raw(503, "busy"), err: errAny},
-		{name: "500 with a result", tell: raw(500, `{"jsonrpc":"2.0","result":null,"id":1}`), err: errAny},
-		{name: "401", tell: raw(401, ""), err: errAny},
-		{name: "404", tell: raw(404, "{}"), err: errAny},
-		{name: "429", tell: raw(429, ""), err: errAny},
-		{name: "a redirect", tell: func(w http.ResponseWriter, _ object) any {
+		{name: "a page of HTML", answerWith: raw(200, "<html>busy</html>"), err: errAny},
+		{name: "an empty body", answerWith: raw(200, ""), err: errAny},
+		{name: "half an answer", answerWith: raw(200, `{"jsonrpc":"2.0","result":{"slot":5`), err: errAny},
+		{name: "the answer to another request", answerWith: raw(200, `{"jsonrpc":"2.0","result":null,"id":999999}`), err: errAny},
+		{name: "an array", answerWith: raw(200, `[]`), err: errAny},
+		{name: "no result", answerWith: raw(200, `{"jsonrpc":"2.0","id":1}`), err: errAny},
+		{name: "503", answerWith: raw(503, "busy"), err: errAny},
+		{name: "500 with a result", answerWith: raw(500, `{"jsonrpc":"2.0","result":null,"id":1}`), err: errAny},
+		{name: "401", answerWith: raw(401, ""), err: errAny},
+		{name: "404", answerWith: raw(404, "{}"), err: errAny},
+		{name: "429", answerWith: raw(429, ""), err: errAny},
+		{name: "a redirect", answerWith: func(w http.ResponseWriter, _ object) any {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(http.StatusTemporaryRedirect)
 			return said{}
 		}, err: errAny},
-		{name: "block not available", tell: fault(-32004), err: errAny},
-		{name: "slot was skipped", tell: fault(-32007), err: errAny},
-		{name: "missing in long-term storage", tell: fault(-32009), err: errAny},
-		{name: "no history", tell: fault(-32011), err: errAny},
-		{name: "unsupported version", tell: fault(-32015), err: errAny},
-		{name: "node is behind", tell: fault(-32005), err: errAny},
-		{name: "internal error", tell: fault(-32603), err: errAny},
-		{name: "connection reset", tell: func(w http.ResponseWriter, _ object) any {
+		{name: "block not available", answerWith: fault(-32004), err: errAny},
+		{name: "slot was skipped", answerWith: fault(-32007), err: errAny},
+		{name: "missing in long-term storage", answerWith: fault(-32009), err: errAny},
+		{name: "no history", answerWith: fault(-32011), err: errAny},
+		{name: "unsupported version", answerWith: fault(-32015), err: errAny},
+		{name: "node is behind", answerWith: fault(-32005), err: errAny},
+		{name: "internal error", answerWith: fault(-32603), err: errAny},
+		{name: "connection reset", answerWith: func(w http.ResponseWriter, _ object) any {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err == nil {
 				conn.Close()
 			}
 			return said{}
 		}, err: errAny},
-		{name: "no answer in time", hasty: true, tell: func(w http.ResponseWriter, _ object) any {
+		{name: "no answer in time", hasty: true, answerWith: func(w http.ResponseWriter, _ object) any {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err == nil {
 				_, _ = io.Copy(io.Discard, conn) // until the caller hangs up
@@ -357,7 +357,7 @@ func TestLies(t *testing.T) {
 	c.must(err)
 	names := map[string]bool{}
 	for _, x := range append(lies(), lie{
-		name: "it failed", tell: set("err", object{"InstructionError": []any{0, "Custom"}}), verdict: mismatch, word: string(payment.FailedOnChain),
+		name: "it failed", answerWith: set("err", object{"InstructionError": []any{0, "Custom"}}), verdict: mismatch, word: string(payment.FailedOnChain),
 	}) {
 		if names[x.name] {
 			t.Fatalf("two lies are named %q", x.name)
@@ -375,7 +375,7 @@ func (s *stage) lie(t *testing.T, l *liar, x *lie, hasty *Prover) {
 	s.in(t)
 	c := s.take(market.RailUSDC)
 	sig := s.as(c, letter{})
-	l.tell(x.tell)
+	l.answerWith(x.answerWith)
 	patient := s.prover
 	if x.hasty {
 		s.prover = hasty
@@ -383,7 +383,7 @@ func (s *stage) lie(t *testing.T, l *liar, x *lie, hasty *Prover) {
 	v, err := s.verify(sig, c)
 	watch := s.prover.examineListed(t.Context(), sig)
 	s.prover = patient
-	l.tell(nil)
+	l.answerWith(nil)
 	switch {
 	case x.err != nil && (err == nil || !errors.Is(x.err, errAny) && !errors.Is(err, x.err)):
 		t.Errorf("%+v, %v; want %v", v, err, x.err)

@@ -44,9 +44,9 @@ type Rail struct {
 	// accounts. If it is empty, the rail is not served, and payments over it are not
 	// noticed.
 	Treasury []solana.Address
-	// Dust is the amount below which a payment is neither booked nor stored as
+	// Dust is the amount below which a payment is neither recorded nor stored as
 	// unmatched, only counted, so that a flood of such payments cannot fill the lists:
-	// a sender pays it to us, beside the fee. In atoms; 0 (the default) books every
+	// a sender pays it to us, beside the fee. In atoms; 0 (the default) records every
 	// atom.
 	Dust market.Amount
 }
@@ -84,7 +84,7 @@ type Options struct {
 	// an earlier one needs the time of the first. [Prover.Place] does without a clock.
 	Since time.Time
 	// Rewind makes the watch begin at Since even if a cursor is stored, because the
-	// desk has lost the payments booked since.
+	// desk has lost the payments recorded since.
 	Rewind bool
 	// Unseen, if set, reports whether an unproven claim waits for its payment to be seen
 	// before it is final: only then the watch lists confirmed transactions too.

@@ -39,7 +39,7 @@ type Desk interface {
 	// Claim returns the durable state of a claim, with the payments that named it: the
 	// newest ones, if there are very many.
 	Claim(id market.ClaimID) (*desk.History, bool, error)
-	// PaymentClaim returns the claim that a signature was booked for.
+	// PaymentClaim returns the claim that a signature was recorded for.
 	PaymentClaim(signature [64]byte) (market.ClaimID, bool, error)
 }
 
@@ -75,7 +75,7 @@ type Prover struct {
 	store        Store
 	ours         []solana.Address
 	destinations []destination
-	lookups      *sharedCalls[lookup, finding]
+	lookups      *sharedCalls[requestKey, result]
 
 	counts counts
 	mu     sync.Mutex
@@ -83,9 +83,9 @@ type Prover struct {
 	watches []Watch
 }
 
-// lookup is the key of a shared call. Requests with different idempotency keys share
+// requestKey is the key of a shared call. Requests with different idempotency keys share
 // no call, because the desk stores an answer for each key.
-type lookup struct {
+type requestKey struct {
 	signature solana.Signature
 	key       rfq.IdempotencyKey
 }
@@ -106,16 +106,16 @@ func New(o Options, node Node, desk Desk, st Store) (*Prover, error) {
 	}
 	return &Prover{
 		options: o, node: node, desk: desk, store: st, ours: o.ours(), destinations: destinations,
-		lookups: newSharedCalls[lookup, finding](o.MaxReading), watches: watches,
+		lookups: newSharedCalls[requestKey, result](o.MaxReading), watches: watches,
 	}, nil
 }
 
-// Verify examines what the transaction with a signature paid, books it in the desk,
+// Verify examines what the transaction with a signature paid, records it in the desk,
 // and returns the verdict for the request. An error decides nothing: the same request
 // can be sent again. Errors: [ErrBusy], [ErrAnswer], [ErrWallet], rpc.Error,
 // ctx.Err(), errors of packages ledger and payment, of the desk and of the store.
 func (p *Prover) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict, error) {
-	f, err := p.find(ctx, lookup{r.Signature, r.Key}, p.node.FindTransaction)
+	f, err := p.find(ctx, requestKey{r.Signature, r.Key}, p.node.FindTransaction)
 	if err != nil {
 		return desk.Verdict{}, err
 	}
@@ -125,13 +125,13 @@ func (p *Prover) Verify(ctx context.Context, r *desk.PaymentProof) (desk.Verdict
 // read is a method of Node that reads a transaction as a majority has it.
 type read func(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error)
 
-// find returns the finding for a signature: from the desk's record, or else from the
+// find returns the result for a signature: from the desk's record, or else from the
 // chain.
-func (p *Prover) find(ctx context.Context, l lookup, from read) (finding, error) {
+func (p *Prover) find(ctx context.Context, l requestKey, from read) (result, error) {
 	if f, ok, err := p.recorded(l.signature); ok && !f.ended || err != nil {
 		return f, err
 	}
-	return p.lookups.do(ctx, l, func() (finding, error) {
+	return p.lookups.do(ctx, l, func() (result, error) {
 		// Another call may have ended since recorded was called above.
 		known, ok, err := p.recorded(l.signature)
 		if ok && !known.ended || err != nil {
@@ -146,9 +146,9 @@ func (p *Prover) find(ctx context.Context, l lookup, from read) (finding, error)
 	})
 }
 
-// judge compares the finding for a signature with the client's request. It is pure:
+// judge compares the result for a signature with the client's request. It is pure:
 // the same finding and request have the same verdict.
-func (p *Prover) judge(r *desk.PaymentProof, f *finding) desk.Verdict {
+func (p *Prover) judge(r *desk.PaymentProof, f *result) desk.Verdict {
 	v := desk.Verdict{Claim: f.claim, Payment: f.payment, Replayed: f.replayed}
 	if f.claim != nil {
 		v.Refused, v.Mismatch = disagrees(r, f.claim)
@@ -179,16 +179,16 @@ func disagrees(r *desk.PaymentProof, c *rfq.Claim) (event.Reason, string) {
 	return event.ReasonNone, ""
 }
 
-type counts struct{ reads, booked, refused, unmatched, dust, foreign atomic.Uint64 }
+type counts struct{ reads, recorded, refused, unmatched, dust, otherMint atomic.Uint64 }
 
 // Stats are totals since the start, each read by itself.
 type Stats struct {
 	Reads     uint64 // transactions read from the chain
-	Booked    uint64 // payments, applied or refund due
-	Refused   uint64 // finalized transactions that were not booked
+	Recorded  uint64 // payments, applied or refund due
+	Refused   uint64 // finalized transactions that were not recorded
 	Unmatched uint64 // stored as unmatched, repetitions included
 	Dust      uint64 // credits below a rail's Dust
-	Foreign   uint64 // transactions that brought tokens of other mints, and nothing else
+	OtherMint uint64 // transactions that brought tokens of other mints, and nothing else
 	Watches   []Watch
 }
 
@@ -209,5 +209,5 @@ func (p *Prover) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := &p.counts
-	return Stats{c.reads.Load(), c.booked.Load(), c.refused.Load(), c.unmatched.Load(), c.dust.Load(), c.foreign.Load(), slices.Clone(p.watches)}
+	return Stats{c.reads.Load(), c.recorded.Load(), c.refused.Load(), c.unmatched.Load(), c.dust.Load(), c.otherMint.Load(), slices.Clone(p.watches)}
 }

@@ -11,15 +11,15 @@ import (
 	"blockdesk/market"
 )
 
-// finding is the result for a signature. It does not depend on the request.
-type finding struct {
+// result is the result for a signature. It does not depend on the request.
+type result struct {
 	pending  bool
 	refused  event.Reason
 	mismatch string
 	// claim is the one that the transaction names; nil if it names none, several, or
 	// one that the desk does not know.
 	claim *rfq.Claim
-	// payment is the desk's record. Our own atomic transaction is not booked as a
+	// payment is the desk's record. Our own atomic transaction is not recorded as a
 	// payment: for it the record is made from the claim.
 	payment  *rfq.Payment
 	replayed bool
@@ -32,17 +32,17 @@ type finding struct {
 	undecided error
 }
 
-// refusal returns the finding of a transaction that is not booked.
-func refusal(c *rfq.Claim, why payment.Reason) finding {
+// refusal returns the result of a transaction that is not recorded.
+func refusal(c *rfq.Claim, why payment.Reason) result {
 	if why == unknownClaim {
-		return finding{refused: event.ReasonUnknownClaim}
+		return result{refused: event.ReasonUnknownClaim}
 	}
-	return finding{claim: c, refused: event.ReasonPaymentMismatch, mismatch: string(why)}
+	return result{claim: c, refused: event.ReasonPaymentMismatch, mismatch: string(why)}
 }
 
-// recorded returns, without reading the chain, the finding for a payment that the
-// desk has booked and for a transaction of our own.
-func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
+// recorded returns, without reading the chain, the result for a payment that the
+// desk has recorded and for a transaction of our own.
+func (p *Prover) recorded(s solana.Signature) (f result, ok bool, err error) {
 	id, ok, err := p.desk.PaymentClaim(s)
 	if err != nil {
 		return f, false, fmt.Errorf("payment %s: %w", s, err)
@@ -54,7 +54,7 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 		}
 		if known {
 			if at := slices.IndexFunc(h.Payments, func(x rfq.Payment) bool { return x.Signature == s }); at >= 0 {
-				return bookedPayment(&h.Claim, &h.Payments[at]), true, nil
+				return recordedPayment(&h.Claim, &h.Payments[at]), true, nil
 			}
 		}
 		// A History has only the newest payments, and this one is older. Reading
@@ -77,10 +77,10 @@ func (p *Prover) recorded(s solana.Signature) (f finding, ok bool, err error) {
 	return ownTransaction(s, &h.Claim), true, nil
 }
 
-// bookedPayment returns the finding of a payment that the desk has booked, as it is
+// recordedPayment returns the result of a payment that the desk has recorded, as it is
 // now.
-func bookedPayment(c *rfq.Claim, x *rfq.Payment) finding {
-	f := finding{claim: c, payment: x}
+func recordedPayment(c *rfq.Claim, x *rfq.Payment) result {
+	f := result{claim: c, payment: x}
 	if x.State == rfq.PaymentApplied {
 		return f
 	}
@@ -94,46 +94,46 @@ func bookedPayment(c *rfq.Claim, x *rfq.Payment) finding {
 	return f
 }
 
-// ownTransaction returns the finding of a transaction that the desk has signed. The
-// claim's state says how it ended; it is never booked as a payment.
-func ownTransaction(s solana.Signature, c *rfq.Claim) finding {
+// ownTransaction returns the result of a transaction that the desk has signed. The
+// claim's state says how it ended; it is never recorded as a payment.
+func ownTransaction(s solana.Signature, c *rfq.Claim) result {
 	if c.Mode != rfq.Atomic { // a delivery pays us nothing
 		return refusal(c, payment.WrongDestination)
 	}
 	switch c.State {
 	case rfq.ClaimSettled:
-		return finding{claim: c, payment: &rfq.Payment{
+		return result{claim: c, payment: &rfq.Payment{
 			Signature: s, Claim: c.ID, Rail: c.Terms.Rail, State: rfq.PaymentApplied, Amount: c.Terms.Payment, Payer: c.Wallet, At: c.ChangedAt,
 		}}
 	case rfq.ClaimReserved, rfq.ClaimCosigned:
-		return finding{claim: c, pending: true}
+		return result{claim: c, pending: true}
 	default:
-		return finding{claim: c, refused: event.ReasonClaimState, ended: true}
+		return result{claim: c, refused: event.ReasonClaimState, ended: true}
 	}
 }
 
-// credit is the payment for a claim in a transaction.
-type credit struct {
+// claimPayment is the payment for a claim in a transaction.
+type claimPayment struct {
 	claim  *rfq.Claim
 	rail   market.Rail
 	amount market.Amount
 	payer  solana.Address
 }
 
-// book books a credit in the desk, and stores other payments of the transaction as
+// record records a payment in the desk, and stores other payments of the transaction as
 // unmatched.
-func (p *Prover) book(s *effects, x *credit, key rfq.IdempotencyKey) (finding, error) {
+func (p *Prover) record(s *accountChanges, x *claimPayment, key rfq.IdempotencyKey) (result, error) {
 	id := x.claim.ID
-	// First, because a signature that the desk has booked is not examined again.
-	if err := p.addUnbooked(s, id, x, payment.WrongDestination, false); err != nil {
-		return finding{}, err
+	// First, because a signature that the desk has recorded is not examined again.
+	if err := p.addUnrecorded(s, id, x, payment.WrongDestination, false); err != nil {
+		return result{}, err
 	}
 	o, err := p.desk.Do(&rfq.ProvePayment{
 		Header: rfq.Header{Key: key}, Claim: id, Rail: x.rail, Signature: s.Signature(), Payer: x.payer, Amount: uint64(x.amount), Slot: s.Slot,
 		BlockTime: s.BlockTime,
 	})
 	if err != nil {
-		return finding{}, err
+		return result{}, err
 	}
 	switch {
 	case o.Reason == event.ReasonUnknownClaim: // the claim is so old that only its history is left
@@ -141,24 +141,24 @@ func (p *Prover) book(s *effects, x *credit, key rfq.IdempotencyKey) (finding, e
 		f.replayed = o.Replayed
 		return f, err
 	case o.Reason == event.ReasonPaymentUsed || o.Reason == event.ReasonDeskFull:
-		return finding{claim: x.claim, refused: o.Reason, replayed: o.Replayed}, nil
+		return result{claim: x.claim, refused: o.Reason, replayed: o.Replayed}, nil
 	case o.Reason != event.ReasonNone:
-		return finding{}, fmt.Errorf("%w: the desk refuses the payment: %s", ErrAnswer, o.Reason)
+		return result{}, fmt.Errorf("%w: the desk refuses the payment: %s", ErrAnswer, o.Reason)
 	case o.Payment == nil || o.Payment.Claim != id || o.Payment.Signature != s.Signature():
-		return finding{}, fmt.Errorf("%w: the desk returned another payment", ErrAnswer)
+		return result{}, fmt.Errorf("%w: the desk returned another payment", ErrAnswer)
 	}
-	p.counts.booked.Add(1)
+	p.counts.recorded.Add(1)
 	c := o.Claim
 	if c == nil || c.ID != id { // the command has not changed the claim
 		h, known, err := p.desk.Claim(id)
 		if err != nil {
-			return finding{}, err
+			return result{}, err
 		}
 		if c = nil; known {
 			c = &h.Claim
 		}
 	}
-	f := bookedPayment(c, o.Payment)
+	f := recordedPayment(c, o.Payment)
 	f.replayed = o.Replayed
 	return f, nil
 }

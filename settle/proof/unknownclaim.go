@@ -16,13 +16,13 @@ import (
 // Reasons of unmatched payments after the restore of an old backup: the chain has a
 // transaction whose record the desk has lost.
 const (
-	// SettledUnbooked is an atomic settlement of ours that the desk has not
+	// SettledUnrecorded is an atomic settlement of ours that the desk has not
 	// recorded: its claim has ended in another way, or is unknown.
-	SettledUnbooked = "settled_unbooked"
-	// DeliveredUnbooked is a payment for a claim that the desk does not know and that
+	SettledUnrecorded = "settled_unbooked"
+	// DeliveredUnrecorded is a payment for a claim that the desk does not know and that
 	// was delivered nevertheless: do not send it back. If more than MaxSearched
 	// transactions name the claim, it may have been delivered.
-	DeliveredUnbooked = "delivered_unbooked"
+	DeliveredUnrecorded = "delivered_unbooked"
 )
 
 // MaxSearched bounds the transactions that are read to find the delivery of a claim
@@ -31,18 +31,18 @@ const (
 const MaxSearched = 32
 
 // refuseUnknownClaim refuses and stores a payment for a claim that the desk does not
-// know. If the chain has our delivery, the stored reason is DeliveredUnbooked.
-func (p *Prover) refuseUnknownClaim(ctx context.Context, s *effects, id market.ClaimID) (finding, error) {
+// know. If the chain has our delivery, the stored reason is DeliveredUnrecorded.
+func (p *Prover) refuseUnknownClaim(ctx context.Context, s *accountChanges, id market.ClaimID) (result, error) {
 	why := unknownClaim
 	if slices.ContainsFunc(s.facts, func(f *payment.Facts) bool { return f.Gained > 0 }) {
 		switch delivered, err := p.delivered(ctx, id, s.Signature()); {
 		case err != nil:
-			return finding{}, err
+			return result{}, err
 		case delivered:
-			why = DeliveredUnbooked
+			why = DeliveredUnrecorded
 		}
 	}
-	return refusal(nil, unknownClaim), p.addUnbooked(s, id, nil, why, false)
+	return refusal(nil, unknownClaim), p.addUnrecorded(s, id, nil, why, false)
 }
 
 // delivered searches the transactions that name a claim, except its payment, for a

@@ -25,7 +25,7 @@ func restoredAttacks() []attack {
 	}
 	// unbooked: what the desk pays for its own transactions is in no book.
 	unbooked := func(why string) want {
-		return want{unbooked: true, verdict: unknown, stray: why, strayOn: market.RailUSDC, strayed: dueUSDC, unnamed: true}
+		return want{unbooked: true, verdict: unknown, unmatchedAs: why, unmatchedOn: market.RailUSDC, strayed: dueUSDC, unnamed: true}
 	}
 	return []attack{
 		{rail: market.RailUSDC, name: "a lost claim, delivered", play: func(s *stage, c claim) signature {
@@ -33,17 +33,17 @@ func restoredAttacks() []attack {
 			sig := s.does(s.bound(c, due(c))...)
 			s.delivers(c)
 			return sig
-		}, want: unbooked(DeliveredUnbooked)},
+		}, want: unbooked(DeliveredUnrecorded)},
 		{rail: market.RailUSDC, name: "a lost claim, paid by memo, delivered before", play: func(s *stage, c claim) signature {
 			c = older(c)
 			s.delivers(c)
 			return s.does(s.pays(c, due(c)), memo(binding.Memo(c.ID)))
-		}, want: unbooked(DeliveredUnbooked)},
+		}, want: unbooked(DeliveredUnrecorded)},
 		{rail: market.RailUSDC, name: "a lost claim, settled in one transaction", play: func(s *stage, c claim) signature {
 			c = older(c)
 			s.atomic(c)
 			return s.does(s.bound(c, due(c))...)
-		}, want: unbooked(DeliveredUnbooked)},
+		}, want: unbooked(DeliveredUnrecorded)},
 		{rail: market.RailUSDC, name: "a lost claim, not delivered", play: func(s *stage, c claim) signature {
 			c = older(c)
 			return s.does(s.bound(c, due(c))...)
@@ -94,7 +94,7 @@ func (n *namedNode) Signatures(ctx context.Context, a solana.Address, page rpc.P
 // TestSearchIsBounded: if too many transactions name an unknown claim, it is not said
 // that nothing was delivered for it, and no more than the limit are read.
 func TestSearchIsBounded(t *testing.T) {
-	for more, want := range map[int]string{0: "unknown_claim", 1: DeliveredUnbooked} {
+	for more, want := range map[int]string{0: "unknown_claim", 1: DeliveredUnrecorded} {
 		x := newTable(t, nil)
 		const id market.ClaimID = 1<<63 + 7
 		paid := x.node.lands(x.node.transfer(t, fakePayer, 1_000_000, binding.Memo(id)))

@@ -36,16 +36,16 @@ var (
 //	… examined | cursor | examined, some to be retried | not listed yet
 //
 // The cursor is durable. Transactions after it are examined again after a restart, which
-// changes nothing, because a signature is booked once.
+// changes nothing, because a signature is recorded once.
 type account struct {
 	address solana.Address
 	// since is Options.Since in seconds of the chain's Unix time. history: no cursor
 	// was stored, and blocks before since are not examined, because no claim is paid in
 	// them.
-	since   int64
-	history bool
-	placed  bool
-	cursor  solana.Signature
+	since      int64
+	history    bool
+	positioned bool
+	cursor     solana.Signature
 	// floor is the cursor's slot, 0 if unknown. A node that lists older slots does not
 	// know the cursor.
 	floor uint64
@@ -68,7 +68,7 @@ type finishedAt struct {
 
 // Run watches every account to be paid until the context ends, and examines each
 // finalized transaction that names it, as Verify does, so that a payment that no
-// client reports is booked, or stored as unmatched. A failing node delays it; see
+// client reports is recorded, or stored as unmatched. A failing node delays it; see
 // [Prover.Stats]. Only one Run at a time.
 func (p *Prover) Run(ctx context.Context) error {
 	since := p.options.Since.Unix()
@@ -175,8 +175,8 @@ func (p *Prover) report(ctx context.Context, i int, a *account, err error) {
 // follow examines the new transactions of one account, as far as the nodes and the
 // desk allow.
 func (p *Prover) follow(ctx context.Context, a *account) error {
-	if !a.placed {
-		if err := p.placeCursor(ctx, a); err != nil {
+	if !a.positioned {
+		if err := p.findCursor(ctx, a); err != nil {
 			return err
 		}
 	}
@@ -188,10 +188,10 @@ func (p *Prover) follow(ctx context.Context, a *account) error {
 	return errors.Join(err, p.advance(a, list))
 }
 
-// placeCursor finds where to begin: at the stored cursor, or without one after the
+// findCursor finds where to begin: at the stored cursor, or without one after the
 // history, which holds no payments of ours. With Options.Rewind it ignores the stored
 // cursor; that cursor stays until the chain has answered.
-func (p *Prover) placeCursor(ctx context.Context, a *account) error {
+func (p *Prover) findCursor(ctx context.Context, a *account) error {
 	cursor, ok, err := p.store.Cursor(a.address)
 	switch {
 	case err != nil:
@@ -209,7 +209,7 @@ func (p *Prover) placeCursor(ctx context.Context, a *account) error {
 			return err
 		}
 	}
-	a.cursor, a.placed = cursor, true
+	a.cursor, a.positioned = cursor, true
 	return nil
 }
 
@@ -362,7 +362,7 @@ func (p *Prover) finished(s *rpc.SignatureInfo, err error, since, now time.Time)
 // examineListed examines one transaction; nil means that it is finished, with whatever
 // result.
 func (p *Prover) examineListed(ctx context.Context, s solana.Signature) error {
-	f, err := p.find(ctx, lookup{signature: s}, p.node.TransactionFromAll)
+	f, err := p.find(ctx, requestKey{signature: s}, p.node.TransactionFromAll)
 	switch {
 	case err != nil:
 		return err
@@ -484,7 +484,7 @@ func (p *Prover) seeOne(ctx context.Context, s solana.Signature) error {
 }
 
 // wouldPay returns the unproven claim that a transaction pays once it is final.
-func (p *Prover) wouldPay(e *effects) (market.ClaimID, bool) {
+func (p *Prover) wouldPay(e *accountChanges) (market.ClaimID, bool) {
 	list := e.claims()
 	if len(list) != 1 {
 		return 0, false

@@ -329,7 +329,7 @@ func TestWatchLost(t *testing.T) {
 	delete(x.node.known, cursor)
 	x.restart(nil)
 	a = x.account()
-	if err := x.follow(t.Context(), a); !errors.Is(err, errCursor) || a.placed {
+	if err := x.follow(t.Context(), a); !errors.Is(err, errCursor) || a.positioned {
 		t.Errorf("%v", err)
 	}
 	x.node.known[cursor] = known
@@ -340,7 +340,7 @@ func TestWatchLost(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	x.clock = x.options.GiveUpAfter
-	if err := x.follow(t.Context(), a); !a.placed || a.floor != 0 {
+	if err := x.follow(t.Context(), a); !a.positioned || a.floor != 0 {
 		t.Errorf("never placed: %v", err)
 	}
 	x.desk.check(t)
@@ -578,7 +578,7 @@ func TestRun(t *testing.T) {
 	}
 	s.as(away, letter{}) // while nobody watches
 	stats := run(func(*Prover) bool { return in(away) == rfq.ClaimPaid })
-	if len(stats.Watches) != 2 || stats.Booked != 1 || kept.UnmatchedCount() != 1 {
+	if len(stats.Watches) != 2 || stats.Recorded != 1 || kept.UnmatchedCount() != 1 {
 		t.Errorf("%+v, %d unmatched", stats, kept.UnmatchedCount())
 	}
 	c.control("setNode", map[string]any{"mode": "503"})

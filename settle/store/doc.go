@@ -1,6 +1,6 @@
 // Package store keeps the data that settlement needs after a restart: the unsigned
 // transactions that were handed out, the signed ones, refunds, payments that the desk
-// cannot book, and how far the treasury's accounts have been read.
+// cannot record, and how far the treasury's accounts have been read.
 //
 // # Invariants
 //

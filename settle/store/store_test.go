@@ -435,12 +435,12 @@ func TestConcurrent(t *testing.T) {
 				_, keepErr := s.PutTransaction(x, 1, now)
 				_, ofErr := s.Transactions(x.Claim())
 				_, pruneErr := s.Prune(now + 2*int64(store.BuildRetention))
-				strayErr := s.AddUnmatched(unmatchedOf(n))
+				unmatchedErr := s.AddUnmatched(unmatchedOf(n))
 				resolveErr := s.ResolveUnmatched(signature(n), "ops", "", now)
 				if errors.Is(resolveErr, store.ErrResolved) {
 					resolveErr = nil
 				}
-				if err := errors.Join(err, keepErr, ofErr, pruneErr, strayErr, resolveErr, s.SetCursor(solana.Address{1}, signature(n))); err != nil {
+				if err := errors.Join(err, keepErr, ofErr, pruneErr, unmatchedErr, resolveErr, s.SetCursor(solana.Address{1}, signature(n))); err != nil {
 					t.Error(err)
 					return
 				}

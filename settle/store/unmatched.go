@@ -23,7 +23,7 @@ const (
 	MaxUnmatchedPage = 1000
 )
 
-// UnmatchedPayment is a payment that the desk cannot book, or a transaction of its own
+// UnmatchedPayment is a payment that the desk cannot record, or a transaction of its own
 // that it cannot account for. An operator must look at it.
 type UnmatchedPayment struct {
 	// Signature names the transaction; not zero.

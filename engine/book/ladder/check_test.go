@@ -141,9 +141,9 @@ func (b *Book) checkSlab(seen map[int32]bool) error {
 			expiring++
 		}
 	}
-	for who, n := range b.openOrders {
-		if n != open[market.ParticipantID(who)] {
-			return fmt.Errorf("participant %d: %d open, counted %d", who, open[market.ParticipantID(who)], n)
+	for participant, n := range b.openOrders {
+		if n != open[market.ParticipantID(participant)] {
+			return fmt.Errorf("participant %d: %d open, counted %d", participant, open[market.ParticipantID(participant)], n)
 		}
 	}
 	first, hung := int64(0), 0

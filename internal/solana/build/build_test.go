@@ -89,12 +89,12 @@ func golden(t testing.TB) map[string]builder {
 	dvp2022.Base = mint(t, 8, solana.Token2022Program, 9)
 	dvp2022.RentPayer = build.Desk
 	dvpReference.Reference = reference
-	owed, owed2022 := delivery(t), delivery(t)
+	due, owed2022 := delivery(t), delivery(t)
 	owed2022.Base = mint(t, 8, solana.Token2022Program, 6)
 	return map[string]builder{
 		"payment_usdc": &usdc, "payment_usdc_create": &create, "payment_sol": &sol,
 		"atomic_usdc": &dvp, "atomic_usdc_taker_pays_fee": &dvpTaker, "atomic_sol": &dvpSOL, "atomic_token2022": &dvp2022, "atomic_reference": &dvpReference,
-		"delivery": &owed, "delivery_token2022": &owed2022,
+		"delivery": &due, "delivery_token2022": &owed2022,
 	}
 }
 
@@ -160,12 +160,12 @@ func describe(t testing.TB, raw []byte) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "%s %v\n", tell(t, d.Message.AccountKeys[in.ProgramIDIndex], metas, in.Data), in.Accounts)
+		fmt.Fprintf(&b, "%s %v\n", report(t, d.Message.AccountKeys[in.ProgramIDIndex], metas, in.Data), in.Accounts)
 	}
 	return b.String()
 }
 
-func tell(t testing.TB, program sdk.PublicKey, metas []*sdk.AccountMeta, data []byte) string {
+func report(t testing.TB, program sdk.PublicKey, metas []*sdk.AccountMeta, data []byte) string {
 	t.Helper()
 	var v any
 	var err error

@@ -135,7 +135,7 @@ func (f *forger) smallKeys() {
 	}
 }
 
-// mixedKeys: whoever knows a can sign for aB + T too, for a part of the messages.
+// mixedKeys: an attacker who knows a can sign for aB + T too, for a part of the messages.
 func (f *forger) mixedKeys() {
 	for i := range 400 {
 		a, r := f.scalar(), f.scalar()

@@ -14,8 +14,8 @@ import (
 	"blockdesk/internal/solana/tx"
 )
 
-// TestRealAnswers reads what a Solana VM's node answers about real swaps: who
-// lost lamports lost the fee, and each mint's balances add up.
+// TestRealAnswers reads what a Solana VM's node answers about real swaps: the wallet that
+// lost lamports paid the fee, and each mint's balances add up.
 func TestRealAnswers(t *testing.T) {
 	root := os.Getenv("BLOCKDESK_TESTDATA")
 	if root == "" {

@@ -385,7 +385,7 @@ func TestHidesKeys(t *testing.T) {
 			}
 			text := e.Error() + strings.Join(e.Logs, " ") + c.Health()[0].LastError
 			if strings.Contains(text, "KEY") || !strings.Contains(text, "no /v2/***") {
-				t.Errorf("it tells %s", text)
+				t.Errorf("the error has %s", text)
 			}
 		})
 	}
