@@ -62,7 +62,7 @@ func talk(t testing.TB, addr net.Addr, raw string, half bool) string {
 	if err := conn.SetDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
 		t.Fatal(err)
 	}
-	// Whoever has heard enough may close while we still write.
+	// The server may close while we still write.
 	_, _ = io.WriteString(conn, raw)
 	if half {
 		_ = conn.(*net.TCPConn).CloseWrite()

@@ -261,7 +261,7 @@ func (n *newcomer) serve(line string) {
 	noChain := func() bool {
 		return strings.Contains(printed.String(), "\nchain ") && strings.Contains(printed.String(), "unavailable: ")
 	}
-	// Who reads what is printed takes longer than the demo's operator, and the chain's
+	// Reading the printed text takes longer than the demo's operator, and the chain's
 	// first answers, on a machine that does nothing else.
 	ready := func() bool {
 		return strings.Contains(n.answer(n.base+"/api/v1/rfq/market-tickets"), `"order_id":"T1"`) &&

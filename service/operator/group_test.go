@@ -76,7 +76,7 @@ func TestGroupSentence(t *testing.T) {
 		{3, []playedNode{{id: "a", role: "leader", leader: "a", applied: 5000, unready: true}, follows("b"), follows("c")}, GroupNoService, "a leads and does not serve yet"},
 		// A leader of the past, which has not heard of it, does not count.
 		{3, []playedNode{leads, follows("b"), {id: "c", role: "leader", leader: "c", term: 6, applied: 9000}}, GroupAtRisk, "a leads, 2 of 3 voters are in sync, none can be lost: c follows c"},
-		// Who has no vote does not count, however he is.
+		// A node without a vote does not count, whatever its state.
 		{3, []playedNode{leads, follows("b"), follows("c"), silent("d")}, GroupWell, "3 of 3"},
 		{3, []playedNode{leads, follows("b"), silent("c"), follows("d")}, GroupAtRisk, "2 of 3"},
 	} {
