@@ -68,8 +68,8 @@ type Options struct {
 	MaxBatch int
 	// Wait says how the goroutines wait. Default Park.
 	Wait WaitMode
-	// InlineJournal lets RunInline call Journal.Append. Set it only if Append does not
-	// wait for a disk.
+	// InlineJournal lets RunInline call Journal.Append, so its caller waits for the
+	// journal. Do not set it if Append waits for other machines.
 	InlineJournal bool
 	// DrainTimeout bounds how long Run waits for consumers after its context has ended.
 	// Default 10 s.

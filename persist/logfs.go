@@ -74,19 +74,112 @@ func (l *logFS) keep(name string) (bool, error) {
 // Unwrap returns the file system below.
 func (l *logFS) Unwrap() vfs.FS { return l.FS }
 
-// logFile is a log open for writing.
-type logFile struct{ vfs.File }
+// maxGather is the most that a log gathers before it writes, in bytes: two of Pebble's
+// blocks.
+const maxGather = 64 << 10
+
+// logFile is a log open for writing. It gathers what Pebble writes before a sync, so that
+// the sync of a small frame is one system call, which writes and syncs.
+//
+// Pebble promises nothing about a write before its sync, so nothing is lost by gathering.
+// One goroutine at a time uses a logFile, as Pebble does.
+type logFile struct {
+	vfs.File
+	gathered []byte // not written yet
+	dirty    bool   // what was written is not synced yet
+}
 
 func asLog(f vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return logFile{f}, nil
+	return &logFile{File: f}, nil
 }
 
 // Preallocate does nothing: a log is a spare or recycled, so its blocks exist, or one
 // of the first few, which a reservation does not speed up.
-func (logFile) Preallocate(int64, int64) error { return nil }
+func (*logFile) Preallocate(int64, int64) error { return nil }
+
+func (l *logFile) Write(p []byte) (int, error) {
+	if len(l.gathered)+len(p) > maxGather {
+		if err := l.flush(); err != nil {
+			return 0, err
+		}
+	}
+	if len(p) > maxGather {
+		l.dirty = true
+		return l.File.Write(p)
+	}
+	l.gathered = append(l.gathered, p...)
+	return len(p), nil
+}
+
+// flush writes what was gathered, without a sync.
+func (l *logFile) flush() error {
+	if len(l.gathered) == 0 {
+		return nil
+	}
+	l.dirty = true
+	_, err := l.File.Write(l.gathered)
+	l.gathered = l.gathered[:0]
+	return err
+}
+
+// SyncData returns when everything written is on disk. A synced write covers its own bytes
+// only, so it is no replacement for a sync if others were written before.
+func (l *logFile) SyncData() error {
+	if len(l.gathered) > 0 && !l.dirty {
+		err := writeSynced(l.File, l.gathered)
+		l.gathered = l.gathered[:0]
+		l.dirty = err != nil
+		return err
+	}
+	if err := l.flush(); err != nil {
+		return err
+	}
+	err := l.File.SyncData()
+	l.dirty = err != nil
+	return err
+}
+
+// Sync is SyncData with the file's times.
+func (l *logFile) Sync() error {
+	if err := l.flush(); err != nil {
+		return err
+	}
+	err := l.File.Sync()
+	l.dirty = err != nil
+	return err
+}
+
+// SyncTo starts writing to the disk, without waiting for it.
+func (l *logFile) SyncTo(length int64) (full bool, err error) {
+	if err := l.flush(); err != nil {
+		return false, err
+	}
+	return l.File.SyncTo(length)
+}
+
+// Close writes what was gathered.
+func (l *logFile) Close() error { return errors.Join(l.flush(), l.File.Close()) }
+
+// writeSynced writes p at the file's position and returns when p is on disk.
+func writeSynced(f vfs.File, p []byte) error {
+	if g, ok := f.(*guardFile); ok {
+		return g.change("writing", func() error { return writeSynced(g.File, p) })
+	}
+	if fd := f.Fd(); fd != vfs.InvalidFd {
+		rest, err := writeDSync(fd, p)
+		if err == nil || !errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
+		p = rest
+	}
+	if _, err := f.Write(p); err != nil {
+		return err
+	}
+	return f.SyncData()
+}
 
 func (l *logFS) take() (string, bool) {
 	l.mu.Lock()
