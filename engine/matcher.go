@@ -83,6 +83,11 @@ func (m *matcher) batch(n uint64, wake bool) {
 
 	state := e.replica.State
 	for p := m.next; p < end; p++ {
+		if (p-m.next)%PrefetchAhead == 0 && end-p > 1 {
+			for q := p; q < min(p+PrefetchAhead, end); q++ {
+				state.Prefetch(&r.slots[q&r.mask])
+			}
+		}
 		state.Apply(&r.slots[p&r.mask], &m.sink)
 	}
 	m.publish()

@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 
 	"blockdesk/engine/book"
 	"blockdesk/market"
@@ -94,6 +95,7 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 	if mirrored > 0 {
 		version = stateVersion
 	}
+	dst = slices.Grow(dst, s.booksSize())
 	dst = append(dst, stateMagic...)
 	dst = le.AppendUint16(dst, version)
 	dst = le.AppendUint16(dst, uint16(len(s.instruments)))
@@ -117,6 +119,15 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 		dst = s.appendMirrored(dst, mirrored)
 	}
 	return dst
+}
+
+// booksSize returns the size of the header and the books in a snapshot, without the symbols.
+func (s *State) booksSize() int {
+	n := stateHeaderSize + len(s.instruments)*instrumentHeaderSize
+	for i := range s.instruments {
+		n += s.instruments[i].book.orders() * orderSize
+	}
+	return n
 }
 
 func (s *State) appendDesk(dst []byte) []byte {

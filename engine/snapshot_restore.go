@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"blockdesk/engine/book"
@@ -143,6 +144,7 @@ func (s *State) restoreInstrument(r *snapReader, id market.InstrumentID, orders 
 	in := &s.instruments[id]
 	in.setStatus(status)
 	in.book.stored().SetLastTrade(last)
+	orders = slices.Grow(orders, count)
 	for range count {
 		orders = append(orders, readOrder(r))
 	}

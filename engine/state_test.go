@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"blockdesk/engine/book"
 	"blockdesk/engine/event"
 	"blockdesk/market"
 )
@@ -142,4 +143,28 @@ func TestNewStateRefusesOptions(t *testing.T) {
 		}
 	}()
 	NewState(StateOptions{MaxOrders: -1})
+}
+
+// TestPrefetchChangesNothing: prefetching any command, also one that Apply refuses, leaves
+// the state as it is.
+func TestPrefetchChangesNothing(t *testing.T) {
+	for _, naive := range []bool{false, true} {
+		s, sink := NewState(StateOptions{Naive: naive}), event.NewGrowingSink(64)
+		commands := append(head(), benchFlow(3_000)...)
+		for i := range commands {
+			c := &commands[i]
+			c.Seq = uint64(i + 1)
+			s.Prefetch(c)
+			s.Apply(c, sink)
+		}
+		before := s.Hash()
+		for _, in := range []market.InstrumentID{0, 1, AllInstruments} {
+			for _, id := range []market.OrderID{0, 1, 2_000, math.MaxUint64} {
+				s.Prefetch(&Command{Kind: CancelOrder, Instrument: in, Order: book.Order{ID: id}})
+			}
+		}
+		if s.Hash() != before {
+			t.Errorf("naive %v: the hash has changed", naive)
+		}
+	}
 }

@@ -114,6 +114,9 @@ func (p *replay) apply(r *engine.Replica, b *block, end position) (position, err
 			return end, fmt.Errorf("seq %d: %w", f.after.first, digestError(r.Digest, f.eventHash))
 		}
 		for j := begin; j < f.end; j++ {
+			if j%engine.PrefetchAhead == 0 {
+				prefetch(r.State, b.commands[j:])
+			}
 			c := &b.commands[j]
 			if c.Seq > p.floor {
 				r.Apply(c, p.visit)
@@ -129,6 +132,12 @@ func (p *replay) apply(r *engine.Replica, b *block, end position) (position, err
 		begin, end = f.end, f.after
 	}
 	return end, nil
+}
+
+func prefetch(s *engine.State, next []engine.Command) {
+	for i := range min(len(next), engine.PrefetchAhead) {
+		s.Prefetch(&next[i])
+	}
 }
 
 func digestError(got, want uint64) error {
