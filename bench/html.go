@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -21,13 +22,22 @@ var plotColours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"
 // their goals, and the table.
 func (r *Report) WriteHTML(w io.Writer) error { return WritePage(w, []*Report{r}) }
 
-// WritePage writes reports as one page, as WriteHTML does.
+// WritePage writes reports as one page, as WriteHTML does, with what Compare has added. The
+// page carries the reports for ReadPage.
 func WritePage(w io.Writer, reports []*Report) error {
+	data, err := json.Marshal(reports) // escapes <, so that it cannot end the script
+	if err != nil {
+		data = []byte("[]") // a ratio without a number: the page is worth more than the next comparison
+	}
 	sections := make([]section, len(reports))
 	for i, r := range reports {
 		sections[i] = section{r, template.HTML(r.plot()), r.bars(), r.rows(), r.notes()}
 	}
-	return page.Execute(w, sections)
+	if err := page.Execute(w, sections); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s%s%s\n</body></html>\n", dataOpen, data, dataClose)
+	return err
 }
 
 // section is a report on the page.
@@ -106,9 +116,11 @@ svg{width:100%;height:auto} text{font:12px system-ui,sans-serif;fill:#333}
 {{range .Bars}}<div class="ratio"><span>{{.Name}}: <b>{{.Text}}</b></span><svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="{{.Class}}" width="{{.Width}}" height="4"/>{{if .HasGoal}}<line class="goal" x1="{{.Goal}}" x2="{{.Goal}}" y1="0" y2="4"/>{{end}}</svg></div>
 {{end}}<div class="wide"><table>{{range $i, $row := .Rows}}<tr>{{range $row}}{{if $i}}<td>{{.}}</td>{{else}}<th>{{.}}</th>{{end}}{{end}}</tr>{{end}}</table></div>
 <ul>{{range .Notes}}<li>{{.}}</li>{{end}}</ul>
-</section>
-{{end}}</body></html>
-`))
+{{with .Report.Last}}<h3>Beside the last run</h3>
+<p>{{.Began}} · commit {{.Commit}}{{if .OtherMachine}} · <b>another machine</b>{{end}}</p>
+<div class="wide"><table><tr><th></th><th>last</th><th>this</th><th>this / last</th></tr>{{range .Rows}}<tr><td>{{.Name}}</td><td>{{.Last}}</td><td>{{.This}}</td><td>{{.Ratio}}</td></tr>{{end}}</table></div>
+{{end}}</section>
+{{end}}`))
 
 func (r *Report) plot() string {
 	low, high, lines := int64(math.MaxInt64), int64(0), 0

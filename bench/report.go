@@ -24,6 +24,10 @@ type Report struct {
 	Ratios  []Ratio   `json:"ratios,omitempty"`
 	// Notes say what was left out and how to read the figures.
 	Notes []string `json:"notes,omitempty"`
+	// Hosts is the state of the machine before and after the run.
+	Hosts []Host `json:"hosts,omitempty"`
+	// Last compares the report with that of an earlier run: see Compare.
+	Last *Comparison `json:"-"`
 }
 
 // Machine describes the machine of a report.
@@ -191,7 +195,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	return nil
 }
 
-// notes returns the notes, those about offered rates that were not reached first.
+// notes returns the notes, those about offered rates that were not reached first, then the
+// host's.
 func (r *Report) notes() (list []string) {
 	for _, s := range r.Series {
 		if !s.Reached() {
@@ -199,7 +204,7 @@ func (r *Report) notes() (list []string) {
 				s.Name, figure(s.Rate()), figure(s.Offered)))
 		}
 	}
-	return append(list, r.Notes...)
+	return append(append(list, hostNotes(r.Hosts)...), r.Notes...)
 }
 
 // figure formats a number with four significant digits, and large ones with k, M or G.

@@ -65,7 +65,6 @@ type State struct {
 	participantCount int            // participants with a status
 	maxOrders        int
 	naive            bool
-	prefetched       uint64 // without meaning: see Prefetch
 
 	desk      *rfq.Machine
 	assembler Assembler // of desk requests and mirror refreshes
@@ -204,7 +203,7 @@ func (s *State) Prefetch(c *Command) {
 		return
 	}
 	if b := s.instruments[c.Instrument].book.ladder; b != nil {
-		s.prefetched += b.Prefetch(c.Order.ID)
+		b.Prefetch(c.Order.ID)
 	}
 }
 

@@ -207,6 +207,9 @@ func (j *journalRace) append(at int, journal bool) (err error) {
 // in a tight loop, for the yardstick as for the journal.
 const pacedRate = 5_000
 
+// durableLead is the time before the first command is due.
+const durableLead = 50 * time.Millisecond
+
 // durableRunOptions of one run of a real engine on a real journal.
 type durableRunOptions struct {
 	Dir, Name     string
@@ -263,7 +266,7 @@ func durableRun(ctx context.Context, r *bench.Report, o durableRunOptions) (_ *b
 func driveDurable(ctx context.Context, r *bench.Report, eng *engine.Engine, consumer *engine.Consumer, commands []engine.Command, o durableRunOptions) (*bench.Series, error) {
 	base, total := Settled(eng), uint64(len(commands))
 	hist := bench.NewHistogram()
-	start := time.Now().Add(50 * time.Millisecond)
+	start := time.Now().Add(durableLead)
 	sent := make([]int64, total)
 	finished := make(chan error, 1)
 	go func() {
@@ -305,6 +308,7 @@ func driveDurable(ctx context.Context, r *bench.Report, eng *engine.Engine, cons
 		}
 	})
 	s.Summary, s.Offered = bench.Summarize(hist), float64(o.Rate)
+	s.Elapsed -= durableLead
 	return s, err
 }
 

@@ -54,7 +54,7 @@ func benchCommand(s *settings) *cobra.Command {
 		Example: "  blockdesk bench engine\n  blockdesk bench fix --orders 5000 --json",
 	})
 	flags := cmd.PersistentFlags()
-	flags.StringVar(&f.html, "html", "", "also write a page with plots and tables to this file")
+	flags.StringVar(&f.html, "html", "", "also write a page with plots and tables to this file, beside the figures that it had")
 	flags.StringVar(&f.dir, "dir", "", "scratch folder on the disk to measure (default a temporary one)")
 	flags.StringVar(&f.testdata, "testdata", os.Getenv("BLOCKDESK_TESTDATA"), "folder of the recorded inputs")
 	flags.IntVar(&f.clients, "clients", 1000, "clients of the fan-out of bench ws")
@@ -79,6 +79,7 @@ func benchCommand(s *settings) *cobra.Command {
 				}
 				return f.inScratch(func(dir string) error {
 					var r *bench.Report
+					before := bench.ReadHost()
 					err := s.newBar(cmd.ErrOrStderr(), "bench "+b.name, inTime).run(func() (err error) {
 						r, err = b.make(&f, exe, dir).Run(cmd.Context())
 						return err
@@ -86,6 +87,7 @@ func benchCommand(s *settings) *cobra.Command {
 					if err != nil {
 						return err
 					}
+					r.Hosts = []bench.Host{before, bench.ReadHost()}
 					return f.publish(cmd.OutOrStdout(), s.json, r)
 				})
 			},
@@ -205,10 +207,14 @@ func (f *benchFlags) inScratch(run func(dir string) error) (err error) {
 	return run(dir)
 }
 
-// writePage writes reports to the page that --html names, if any.
+// writePage writes reports to the page that --html names, if any, and compares them with
+// those of the run that wrote it last.
 func (f *benchFlags) writePage(reports []*bench.Report) error {
 	if f.html == "" {
 		return nil
+	}
+	if last, err := os.ReadFile(f.html); err == nil { // else there was no run before
+		bench.Compare(reports, bench.ReadPage(last))
 	}
 	file, err := os.Create(f.html)
 	if err != nil {

@@ -66,6 +66,7 @@ type Book struct {
 	last       market.Price
 	trades     *market.TradeID
 	maxOrders  int
+	prefetched uint64 // no meaning: it keeps the compiler from leaving out Prefetch's loads
 	instrument market.InstrumentID
 }
 
