@@ -310,6 +310,7 @@ type keeper struct {
 	logons, quiet  tolerance
 
 	mu      sync.Mutex
+	step    string // what run is doing, and since when, for people
 	next    int
 	id, of  string // OrderID and ClOrdID of the order; empty = none
 	ops     int    // of this order so far
@@ -337,7 +338,9 @@ func newKeeper(name string, number int, seed uint64, addresses []string, past *h
 // last order is cancelled: a history has all of an order.
 func (k *keeper) run(ctx, last context.Context) error {
 	for last.Err() == nil && k.err() == nil && (ctx.Err() == nil || k.busy()) {
+		k.begin("connects")
 		if err := k.connect(); err != nil {
+			k.begin(err.Error())
 			if errors.Is(err, fixclient.ErrSequence) {
 				return fmt.Errorf("%s: %w", k.name, err)
 			}
@@ -345,7 +348,9 @@ func (k *keeper) run(ctx, last context.Context) error {
 			programtest.Pause(last, clusterRetry)
 			continue
 		}
+		k.begin("stays")
 		k.stay(ctx, last)
+		k.begin("closes")
 		closed := k.client.Close()
 		err := <-k.ended
 		if closed == nil {
@@ -356,9 +361,15 @@ func (k *keeper) run(ctx, last context.Context) error {
 		k.gateways.next(err)
 	}
 	if err := errors.Join(k.err(), last.Err()); err != nil {
-		return fmt.Errorf("%s: %w; without an answer: %v", k.name, err, k.unanswered())
+		return fmt.Errorf("%s: %w; %s; without an answer: %v", k.name, err, k.step, k.unanswered())
 	}
 	return nil
+}
+
+func (k *keeper) begin(step string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.step = fmt.Sprintf("%s since %s", step, time.Now().UTC().Format(time.TimeOnly))
 }
 
 // unanswered are the requests that wait for an answer, for people.
