@@ -79,7 +79,7 @@ func newShard(f *Feed) *shard {
 	}
 	s.write = func(fd uintptr) {
 		for {
-			s.sent, s.sendErr = syscall.Write(int(fd), s.out)
+			s.sent, s.sendErr = send(fd, s.out)
 			if !errors.Is(s.sendErr, syscall.EINTR) {
 				return
 			}
