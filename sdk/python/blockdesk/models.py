@@ -248,8 +248,8 @@ class CompactRow(NamedTuple):
 
 @dataclass(frozen=True)
 class CompactBook(Model):
-    """Columns of a row: order_id, tranche_id, pair, available_usd, best_price_usd (null: not priced now),
-    expires_unix_ms (null: never).
+    """Columns of a row: order_id, tranche_id, pair, available_usd, best_price_usd (null: there is no price
+    now), expires_unix_ms (null: never).
     """
 
     #: Grows with every change of the document.
@@ -305,10 +305,10 @@ class TokensToken(Model):
     mint: Optional[str]
     #: null: not known to the desk.
     decimals: Optional[int]
-    #: The last of roles.
+    #: The last entry of `roles`.
     role: str
     roles: list[str]
-    #: Rails that pay for it, or that it is paid over.
+    #: Rails with which this token can be bought; for a payment token, its own rail.
     rails: list[str]
 
 
@@ -363,7 +363,7 @@ class Lock(Model):
     locked: bool
     #: Of the last change; null: never locked.
     since: Optional[datetime]
-    #: The operator's words.
+    #: The operator's reason, free text.
     reason: Optional[str]
 
 
@@ -1050,7 +1050,7 @@ class ClaimTerms(Model):
     quote_id: Optional[str]
     order_id: str
     tranche_id: str
-    #: Empty after the ticket was removed.
+    #: Empty if the ticket has been removed.
     ticket_label: str
     pair: str
     fill_usd: str
@@ -1370,7 +1370,7 @@ class BuildQuote(Model):
     quote_id: Optional[str]
     order_id: str
     tranche_id: str
-    #: Empty after the ticket was removed.
+    #: Empty if the ticket has been removed.
     ticket_label: str
     pair: str
     fill_usd: str

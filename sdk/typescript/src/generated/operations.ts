@@ -276,7 +276,7 @@ export abstract class Operations {
   /**
    * Program, source and reproducible hash.
    *
-   * `proof_hash` is the SHA-256 of the bytes of the member `subject`, and the same as in the status record. A pool's `proof_hash` covers the pool in `subject.pools` without its `proof_hash`. `executable_hash` is the hash of the running program.
+   * `proof_hash` is the SHA-256 of the bytes of `subject`; the status record has the same value. A pool's `proof_hash` covers the pool in `subject.pools` without its `proof_hash`. `executable_hash` is the hash of the running program.
    *
    * `GET /api/v1/market/proof`
    */
