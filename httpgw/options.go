@@ -169,7 +169,7 @@ func (o Options) Validate() error {
 		}
 	}
 	if n := o.DvP.PerMinute; n < 1 || n > wire.MaxWindow {
-		return fmt.Errorf("httpgw: rate dvp: per_minute %d is not 1 to %d", n, wire.MaxWindow)
+		return fmt.Errorf("httpgw: rate dvp: per_minute %d: must be 1 to %d", n, wire.MaxWindow)
 	}
 	return errors.Join(o.Market.Validate("market"), o.Partner.Validate("partner"), o.RFQWrite.Validate("rfq_write"), o.Handshake.Validate("handshake"))
 }
@@ -182,11 +182,11 @@ func (o *Options) checkConns() error {
 	case o.MaxConnsPerIP < 1:
 		return fmt.Errorf("httpgw: max_conns_per_ip %d is below 1", o.MaxConnsPerIP)
 	case o.MaxClients < 1 || o.MaxClients > 1<<24:
-		return fmt.Errorf("httpgw: max_clients %d is not 1 to %d", o.MaxClients, 1<<24)
+		return fmt.Errorf("httpgw: max_clients %d: must be 1 to %d", o.MaxClients, 1<<24)
 	case o.MaxHeaderBytes < 4<<10 || o.MaxHeaderBytes > 64<<10:
-		return fmt.Errorf("httpgw: max_header_bytes %d is not %d to %d", o.MaxHeaderBytes, 4<<10, 64<<10)
+		return fmt.Errorf("httpgw: max_header_bytes %d: must be %d to %d", o.MaxHeaderBytes, 4<<10, 64<<10)
 	case o.MaxBodyBytes < 1 || o.MaxBodyBytes > 16<<20:
-		return fmt.Errorf("httpgw: max_body_bytes %d is not 1 to %d", o.MaxBodyBytes, 16<<20)
+		return fmt.Errorf("httpgw: max_body_bytes %d: must be 1 to %d", o.MaxBodyBytes, 16<<20)
 	case o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0 || o.ShutdownTimeout < 0:
 		return errors.New("httpgw: a timeout is negative")
 	}

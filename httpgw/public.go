@@ -185,7 +185,7 @@ func (f *publicServer) answerUnreadable(ctx *fasthttp.RequestCtx, err error) {
 	// fasthttp sets the write deadline only after a handler ran. Here it is still that of
 	// the previous answer.
 	if err := ctx.Conn().SetWriteDeadline(time.Now().Add(f.opts.WriteTimeout)); err != nil {
-		f.log.Debug("http connection", "remark", "no write deadline", "error", err)
+		f.log.Debug("cannot set write deadline", "error", err)
 	}
 	f.fail(ctx, &id, p)
 }

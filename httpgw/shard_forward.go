@@ -99,7 +99,7 @@ func (g *Gateway) forward(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.
 		g.shards.forwarded.WithLabelValues(to.Name, "overloaded").Inc()
 		g.fail(ctx, id, &wire.Problem{
 			Status: 503, Code: wire.CodeOverloaded, Reason: "group", RetryS: retryShardS,
-			Text: "Too many requests to the group that owns this are in progress. Nothing was done.",
+			Text: "Too many requests to the group that owns this resource are in progress. Nothing was done.",
 		})
 		return
 	}

@@ -115,7 +115,7 @@ func (g *Gateway) ownDesk() *shardwire.Desk {
 func decodePartialDesk(raw []byte, first, count market.InstrumentID) (*partialDesk, error) {
 	desk, err := shardwire.DecodeDesk(raw, int(count))
 	if err != nil {
-		return nil, fmt.Errorf("httpgw: desk of a group: %w", err)
+		return nil, fmt.Errorf("httpgw: decode the partial response of a group: %w", err)
 	}
 	p := &partialDesk{Desk: desk, raw: raw, tops: make([]engine.View, count)}
 	for i := range p.Pairs {
@@ -195,7 +195,7 @@ func (g *Gateway) refreshDesk(to *remoteShard, now int64) {
 	}
 	p, err := decodePartialDesk(raw, g.merged.first[to], market.InstrumentID(len(to.Instruments)))
 	if err != nil {
-		g.log.Warn("cannot decode another group's state", "group", to.Name, "error", err)
+		g.log.Warn("cannot decode partial response of group", "group", to.Name, "error", err)
 		return
 	}
 	p.at = now
@@ -209,7 +209,7 @@ func (g *Gateway) refreshFacts(to *remoteShard, now int64) bool {
 	}
 	f, err := shardwire.DecodeFacts(raw)
 	if err != nil {
-		g.log.Warn("cannot decode another group's state", "group", to.Name, "error", err)
+		g.log.Warn("cannot decode partial response of group", "group", to.Name, "error", err)
 		return false
 	}
 	to.last.facts.Store(&partialFacts{Facts: f, at: now})

@@ -298,7 +298,7 @@ func shardUnreachable(reason, text string) *wire.Problem {
 func misrouted() *wire.Problem {
 	return &wire.Problem{
 		Status: fasthttp.StatusMisdirectedRequest, Code: wire.CodeOtherGroup, Reason: "misrouted",
-		Text: "This group does not own what was forwarded to it: the groups' configurations differ.",
+		Text: "This group does not own the forwarded request: the groups' configurations differ.",
 	}
 }
 

@@ -219,7 +219,7 @@ func (p *settlement) sources() admin.SettlementSources {
 			Counter("deliveries_total", "Deliveries that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Delivered) }).
 			Counter("settled_total", "Claims that were settled.", func(c *settle.Counts) float64 { return float64(c.Settled) }).
 			Counter("released_total", "Atomic claims that were released.", func(c *settle.Counts) float64 { return float64(c.Released) }).
-			Counter("lapsed_total", "Deliveries that expired without delivering.", func(c *settle.Counts) float64 { return float64(c.Expired) }).
+			Counter("deliveries_expired_total", "Deliveries that expired without delivering.", func(c *settle.Counts) float64 { return float64(c.Expired) }).Formerly("lapsed_total").
 			Counter("refund_transactions_total", "Transactions of refunds that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Refunds) }).
 			Counter("refunded_total", "Payments that the desk has paid back.", func(c *settle.Counts) float64 { return float64(c.Refunded) }).
 			Counter("refunds_expired_total", "Refunds that expired or failed, and are due again.", func(c *settle.Counts) float64 { return float64(c.RefundsExpired) }),

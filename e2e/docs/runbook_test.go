@@ -74,7 +74,7 @@ func (d *onDuty) scenes() map[string]scene {
 			{in: "--kind refunding", prints: `none of this kind`}, // only the unmatched payment is there
 			{in: "--kind strays", prints: `nothing needs an operator`},
 			{in: "money list", prints: `strays`},
-			{in: "/metrics", prints: `blockdesk_settlement_strays 1`},
+			{in: "/metrics", prints: `blockdesk_settlement_unmatched_payments 1`},
 		}},
 		"Disk full": {before: d.diskFills, at: map[string]func(){"systemctl": d.makesRoom}, after: d.diskIsBack, prints: []expectation{
 			{in: "/readyz", prints: `"name":"disk","ok":(true|false)`}, // the hooks wait for either

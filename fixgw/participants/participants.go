@@ -94,10 +94,10 @@ func Parse(data []byte) ([]Participant, error) {
 	for i, entry := range file.Participants {
 		stp, err := parseSTP(entry.STP)
 		if err != nil {
-			return nil, fmt.Errorf("participant %d %q: %w", i, entry.Name, err)
+			return nil, fmt.Errorf("entry %d %q: %w", i, entry.Name, err)
 		}
 		if entry.Number < 1 || entry.Number > int(^market.ParticipantID(0)) {
-			return nil, fmt.Errorf("participant %d %q: number %d: must be 1 to %d", i, entry.Name, entry.Number, ^market.ParticipantID(0))
+			return nil, fmt.Errorf("entry %d %q: number %d: must be 1 to %d", i, entry.Name, entry.Number, ^market.ParticipantID(0))
 		}
 		list = append(list, Participant{
 			Name: entry.Name, Number: market.ParticipantID(entry.Number), CompIDs: entry.CompIDs,
@@ -134,18 +134,18 @@ func Validate(list []Participant, maxSessions int) error {
 	for i := range list {
 		p := &list[i]
 		if err := p.validate(); err != nil {
-			return fmt.Errorf("participant %d %q: %w", i, p.Name, err)
+			return fmt.Errorf("entry %d %q: %w", i, p.Name, err)
 		}
 		if names[p.Name] {
-			return fmt.Errorf("participant %d %q: the name is taken", i, p.Name)
+			return fmt.Errorf("entry %d %q: the name is taken", i, p.Name)
 		}
 		if numbers[p.Number] {
-			return fmt.Errorf("participant %d %q: number %d is taken", i, p.Name, p.Number)
+			return fmt.Errorf("entry %d %q: number %d is taken", i, p.Name, p.Number)
 		}
 		names[p.Name], numbers[p.Number] = true, true
 		for _, id := range p.CompIDs {
 			if compIDs[id] {
-				return fmt.Errorf("participant %d %q: comp_id %q is taken", i, p.Name, id)
+				return fmt.Errorf("entry %d %q: comp_id %q is taken", i, p.Name, id)
 			}
 			compIDs[id] = true
 		}

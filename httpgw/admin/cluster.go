@@ -132,7 +132,7 @@ func (e *clusterEndpoints) transferLead(c *call, _ *noBody) (any, *wire.Problem)
 // has no effect.
 func (e *clusterEndpoints) changed(c *call, id string, err error) (any, *wire.Problem) {
 	if err == nil {
-		e.log.Info("group changed", "request_id", string(c.id[:]), "operator", c.operator.Name, "path", c.Pattern, "node", id)
+		e.log.Info("cluster membership changed", "request_id", string(c.id[:]), "operator", c.operator.Name, "path", c.Pattern, "node", id)
 		return e.cluster.Status(), nil
 	}
 	switch {
@@ -153,10 +153,10 @@ func (e *clusterEndpoints) changed(c *call, id string, err error) (any, *wire.Pr
 			Text: "This node leads. Transfer leadership before you remove it.",
 		}
 	}
-	e.log.Error("group not changed", "request_id", string(c.id[:]), "path", c.Pattern, "node", id, "error", err)
+	e.log.Error("cluster change failed", "request_id", string(c.id[:]), "path", c.Pattern, "node", id, "error", err)
 	return nil, &wire.Problem{
 		Status: http.StatusServiceUnavailable, Code: codeClusterState, Reason: "not_done", RetryS: wire.RetryLeaderS,
-		Text: "The group did not make the change. The log has details under the request_id. Check the status before you try again.",
+		Text: "The cluster change failed. The log has details under the request_id. Check the status before you try again.",
 	}
 }
 

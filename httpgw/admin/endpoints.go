@@ -414,7 +414,7 @@ func (l commandLog) outcome(c *call, result *desk.Result, err error) (*desk.Resu
 		return nil, bad
 	}
 	c.replayed = result.Replayed
-	l.Info("operator's command", "request_id", string(c.id[:]), "operator", c.operator.Name,
+	l.Info("operator command executed", "request_id", string(c.id[:]), "operator", c.operator.Name,
 		"path", c.Pattern, "replayed", c.replayed, "reason", result.Reason.String())
 	if result.Reason != 0 {
 		return nil, operatorRefusal(result.Reason)

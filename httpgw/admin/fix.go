@@ -227,7 +227,7 @@ func (e *fixEndpoints) act(c *call, do func() (any, error)) (any, *wire.Problem)
 		}
 		e.keys.keep(key, answer, e.now())
 	}
-	e.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.operator.Name,
+	e.log.Info("operator command executed", "request_id", string(c.id[:]), "operator", c.operator.Name,
 		"path", c.Pattern, "comp_id", c.PathValue("comp_id"), "replayed", c.replayed)
 	return answer, nil
 }

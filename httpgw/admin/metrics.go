@@ -17,6 +17,7 @@ type Metrics[S any] struct {
 }
 
 type metric[S any] struct {
+	name  string
 	of    *prometheus.Desc
 	kind  prometheus.ValueType
 	value func(*S) float64
@@ -59,8 +60,15 @@ func (f *Metrics[S]) Counter(name, help string, value func(*S) float64) *Metrics
 	return f.add(name, help, prometheus.CounterValue, value)
 }
 
+// Formerly adds the last metric again under its old name, for this version only, and
+// returns f.
+func (f *Metrics[S]) Formerly(name string) *Metrics[S] {
+	last := &f.list[len(f.list)-1]
+	return f.add(name, "Deprecated: use "+f.prefix+last.name+".", last.kind, last.value)
+}
+
 func (f *Metrics[S]) add(name, help string, kind prometheus.ValueType, value func(*S) float64) *Metrics[S] {
-	f.list = append(f.list, metric[S]{prometheus.NewDesc(f.prefix+name, help, f.labels, nil), kind, value})
+	f.list = append(f.list, metric[S]{name, prometheus.NewDesc(f.prefix+name, help, f.labels, nil), kind, value})
 	return f
 }
 

@@ -34,11 +34,14 @@ func newMirrorMetrics(pairs func() []MirrorPair) prometheus.Collector {
 	return newLabelled(mirrorPrefix, "symbol", pairs, func(p *MirrorPair) string { return p.Symbol }).
 		Gauge("slot", "Slot at which the book and the vaults were read; 0: never read.", func(p *MirrorPair) float64 { return float64(p.Slot) }).
 		Gauge("age_seconds", "Time since the book and the vaults were read.", func(p *MirrorPair) float64 { return p.Age.Seconds() }).
-		Gauge("witnesses", "Nodes that agree on the book and the vaults.", func(p *MirrorPair) float64 { return float64(p.AgreeingNodes) }).
-		Gauge("orders_unshown", "Orders of the chain's book that the instrument cannot represent.", func(p *MirrorPair) float64 { return float64(p.OmittedOrders) }).
+		Gauge("agreeing_nodes", "Nodes that agree on the book and the vaults.", func(p *MirrorPair) float64 { return float64(p.AgreeingNodes) }).
+		Formerly("witnesses").
+		Gauge("orders_omitted", "Orders of the chain's book that the instrument cannot represent.", func(p *MirrorPair) float64 { return float64(p.OmittedOrders) }).
+		Formerly("orders_unshown").
 		Gauge("transactions_pending", "Transactions of the pool that are listed but not read yet.", func(p *MirrorPair) float64 { return float64(p.Pending) }).
 		Counter("trades_total", "Swaps recorded as trades, since the mirror's store was created.", func(p *MirrorPair) float64 { return float64(p.Trades) }).
-		Counter("swaps_untold_total", "Swaps too small or too large to be trades, since the mirror's store was created.", func(p *MirrorPair) float64 { return float64(p.OmittedSwaps) }).
+		Counter("swaps_omitted_total", "Swaps too small or too large to be trades, since the mirror's store was created.", func(p *MirrorPair) float64 { return float64(p.OmittedSwaps) }).
+		Formerly("swaps_untold_total").
 		Gauge("degraded", "1 while the chain data of the instrument is degraded; its status document has the reasons.", func(p *MirrorPair) float64 { return BoolValue(p.Degraded) })
 }
 

@@ -34,15 +34,19 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 	}
 	if s.Money != nil {
 		all = append(all, NewMetrics(settlementPrefix, s.Money).
-			Gauge("stuck_deliveries", "Paid claims whose delivery keeps failing.", func(n *desk.MoneyCounts) float64 { return float64(n.DeliveriesFailing) }).
-			Gauge("doubtful", "Claims whose transaction has expired with an unknown outcome.", func(n *desk.MoneyCounts) float64 { return float64(n.OutcomesUnknown) }).
+			Gauge("deliveries_failing", "Paid claims whose delivery keeps failing.", func(n *desk.MoneyCounts) float64 { return float64(n.DeliveriesFailing) }).
+			Formerly("stuck_deliveries").
+			Gauge("outcome_unknown", "Claims whose transaction has expired with an unknown outcome.", func(n *desk.MoneyCounts) float64 { return float64(n.OutcomesUnknown) }).
+			Formerly("doubtful").
 			Gauge("refunds_due", "Payments with a refund due.", func(n *desk.MoneyCounts) float64 { return float64(n.RefundsDue) }).
 			Gauge("refunds_ordered", "Payments that an operator has ordered to be paid back, and whose refund is not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Ordered) }).
 			Gauge("refunding", "Refunds that are promised or sent, and not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Refunding) }).
-			Counter("strays_dropped_total", "Unmatched payments that made room for larger ones.", func(n *desk.MoneyCounts) float64 { return float64(n.Dropped) }).
+			Counter("unmatched_dropped_total", "Unmatched payments that made room for larger ones.", func(n *desk.MoneyCounts) float64 { return float64(n.Dropped) }).
+			Formerly("strays_dropped_total").
 			Counter("dust_total", "Transfers below settle.dust_usdc and settle.dust_sol, which are counted only.", func(n *desk.MoneyCounts) float64 { return float64(n.Dust) }).
 			Counter("worthless_tokens_total", "Transfers of tokens that are not ours, which are counted only.", func(n *desk.MoneyCounts) float64 { return float64(n.Foreign) }).
-			Gauge("strays", "Payments that match no claim and are not resolved.", func(n *desk.MoneyCounts) float64 { return float64(n.Unmatched) }))
+			Gauge("unmatched_payments", "Payments that match no claim and are not resolved.", func(n *desk.MoneyCounts) float64 { return float64(n.Unmatched) }).
+			Formerly("strays"))
 	}
 	if s.SignerLimits != nil {
 		all = append(all, newLabelled("blockdesk_signer_", "limit", s.SignerLimits, func(l *desk.SignerLimit) string { return l.Name }).

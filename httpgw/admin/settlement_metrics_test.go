@@ -26,7 +26,7 @@ func TestSettlementMetrics(t *testing.T) {
 	}})
 	_, body := gatewaytest.Do(t, a.Addr(), "GET", "/metrics", "Connection: close\r\n")
 	for _, line := range []string{
-		"tracked 4", "landed 2", "blockhash_age_seconds 1.5", "blockhash_slot 9", "refunds_due 1", "stuck_deliveries 2", "strays 3", "doubtful 7", "tokens 5", "cosigned_total 6",
+		"tracked 4", "landed 2", "blockhash_age_seconds 1.5", "blockhash_slot 9", "refunds_due 1", "deliveries_failing 2", "stuck_deliveries 2", "unmatched_payments 3", "strays 3", "outcome_unknown 7", "doubtful 7", "tokens 5", "cosigned_total 6",
 		`node_available{node="main"} 1`, `node_available{node="spare"} 0`, `node_available{node="new"} 0`,
 		`desk_balance_atoms{asset="SOL"} 5`, `desk_balance_needed_atoms{asset="SOL"} 6`, `desk_balance_atoms{asset="SLUSD"} 8`,
 		`node_slot{node="main"} 10`, `node_slot{node="spare"} 3`, `node_lag_slots{node="main"} 0`, `node_lag_slots{node="spare"} 7`,

@@ -76,9 +76,9 @@ func (e *deskEndpoints) routes() operatorRoutes {
 func (e *deskEndpoints) do(c *call, r rfq.Request) (*desk.Result, *wire.Problem) {
 	head := r.Head()
 	head.Operator = c.operator.ID
-	var bad *wire.Problem
-	if head.Key, bad = c.key(); bad != nil {
-		return nil, bad
+	var problem *wire.Problem
+	if head.Key, problem = c.key(); problem != nil {
+		return nil, problem
 	}
 	result, err := e.desk.Do(r)
 	return e.log.outcome(c, result, err)

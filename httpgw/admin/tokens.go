@@ -126,7 +126,7 @@ func (e *tokenEndpoints) revokeToken(c *call, _ *noBody) (any, *wire.Problem) {
 	case err != nil:
 		return nil, e.tokensFailed(c, err)
 	}
-	e.log.Info("operator's command", "request_id", string(c.id[:]), "operator", c.operator.Name, "path", c.Pattern, "token_id", t.ID)
+	e.log.Info("operator command executed", "request_id", string(c.id[:]), "operator", c.operator.Name, "path", c.Pattern, "token_id", t.ID)
 	return struct {
 		OK    bool            `json:"ok"`
 		Token accessTokenJSON `json:"token"`

@@ -58,7 +58,7 @@ func ReadDownloads(files fs.FS) (*Downloads, error) {
 	var all []download
 	add := func(name string, body []byte) error {
 		if len(all) == MaxDownloads {
-			return fmt.Errorf("more than %d files", MaxDownloads)
+			return fmt.Errorf("the downloads have more than %d files", MaxDownloads)
 		}
 		if strings.ContainsAny(name, "{}") {
 			return fmt.Errorf("%s: a file name must not contain braces", name)

@@ -83,10 +83,10 @@ const MaxWindow = 1_000_000
 // Validate reports a value that is out of range. name is the limit's name in the error.
 func (r Rate) Validate(name string) error {
 	if r.PerMinute < 1 || r.PerMinute > 60_000_000 {
-		return fmt.Errorf("httpgw: rate %s: per_minute %d is not 1 to 60000000", name, r.PerMinute)
+		return fmt.Errorf("httpgw: rate %s: per_minute %d: must be 1 to 60000000", name, r.PerMinute)
 	}
 	if r.Burst < 1 || r.Burst > 1_000_000 {
-		return fmt.Errorf("httpgw: rate %s: burst %d is not 1 to 1000000", name, r.Burst)
+		return fmt.Errorf("httpgw: rate %s: burst %d: must be 1 to 1000000", name, r.Burst)
 	}
 	return nil
 }
