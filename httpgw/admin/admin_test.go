@@ -80,12 +80,12 @@ func TestReadyWithout(t *testing.T) {
 				t.Errorf("wait %s: %d %s, want %d and %s", c.wait, resp.StatusCode, body, want, reported)
 			}
 		}
-		const bad = `{"name":"chain","ok":false,"error":"no node"}`
-		look(c.first, bad)
+		const problem = `{"name":"chain","ok":false,"error":"no node"}`
+		look(c.first, problem)
 		down = nil
 		look(200, `{"name":"chain","ok":true}`)
 		down = errors.New("no node")
-		look(c.last, bad)
+		look(c.last, problem)
 	}
 }
 

@@ -75,21 +75,21 @@ func adminHeaders(h http.Header, id *wire.RequestID) {
 }
 
 // refuseAdmin writes an error.
-func refuseAdmin(w http.ResponseWriter, id *wire.RequestID, bad *wire.Problem) {
+func refuseAdmin(w http.ResponseWriter, id *wire.RequestID, problem *wire.Problem) {
 	h := w.Header()
 	adminHeaders(h, id)
-	if bad.Allow != "" {
-		h.Set("Allow", bad.Allow)
+	if problem.Allow != "" {
+		h.Set("Allow", problem.Allow)
 	}
-	if bad.RetryS > 0 {
-		h.Set("Retry-After", strconv.Itoa(bad.RetryS))
+	if problem.RetryS > 0 {
+		h.Set("Retry-After", strconv.Itoa(problem.RetryS))
 	}
-	if bad.Status == http.StatusUnauthorized {
+	if problem.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
-	w.WriteHeader(bad.Status)
+	w.WriteHeader(problem.Status)
 	// An error means that the client is gone.
-	_, _ = w.Write(append(bad.Append(nil, id), '\n'))
+	_, _ = w.Write(append(problem.Append(nil, id), '\n'))
 }
 
 // writePiece is how many bytes a client must read within wire.DefaultWriteTimeout.

@@ -145,8 +145,8 @@ type endpointFunc func(*call) (any, *wire.Problem)
 func bodied[B any](do func(*call, *B) (any, *wire.Problem)) endpointFunc {
 	return func(c *call) (any, *wire.Problem) {
 		in := new(B)
-		if bad := c.decode(in); bad != nil {
-			return nil, bad
+		if problem := c.decode(in); problem != nil {
+			return nil, problem
 		}
 		return do(c, in)
 	}
@@ -216,17 +216,17 @@ func (p *endpoints) handler(methods map[string]endpointFunc) http.HandlerFunc {
 	slices.Sort(allow)
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, id: p.ids.Next()}
-		answer, bad := p.serve(w, c, methods, strings.Join(allow, ", "))
+		answer, problem := p.serve(w, c, methods, strings.Join(allow, ", "))
 		h := w.Header()
 		if c.replayed {
 			h.Set(string(wire.ReplayedHeader), "true")
 		}
-		if bad != nil {
+		if problem != nil {
 			if c.body == nil && c.ContentLength != 0 {
 				// Otherwise the answer would wait for the rest of the body.
 				h.Set("Connection", "close")
 			}
-			refuseAdmin(w, &c.id, bad)
+			refuseAdmin(w, &c.id, problem)
 			return
 		}
 		adminHeaders(h, &c.id)
@@ -238,8 +238,8 @@ func (p *endpoints) handler(methods map[string]endpointFunc) http.HandlerFunc {
 
 // serve checks the token first, then method and body, and runs the endpoint.
 func (p *endpoints) serve(w http.ResponseWriter, c *call, methods map[string]endpointFunc, allow string) (any, *wire.Problem) {
-	if bad := p.authorize(c); bad != nil {
-		return nil, bad
+	if problem := p.authorize(c); problem != nil {
+		return nil, problem
 	}
 	if methods == nil {
 		return nil, wire.UnknownRoute(rawPath(c.Request))
@@ -253,8 +253,8 @@ func (p *endpoints) serve(w http.ResponseWriter, c *call, methods map[string]end
 		return nil, wire.MethodNotAllowed(allow)
 	}
 	if c.Method == http.MethodPost {
-		if bad := c.read(w); bad != nil {
-			return nil, bad
+		if problem := c.read(w); problem != nil {
+			return nil, problem
 		}
 	}
 	return serve(c)
@@ -323,8 +323,8 @@ func (c *call) read(w http.ResponseWriter) *wire.Problem {
 // decode decodes the body into v, a pointer to a struct with json tags. The body must be
 // one JSON object in UTF-8 with members of v, by their exact names, each at most once.
 func (c *call) decode(v any) *wire.Problem {
-	if bad := checkMembers(c.body, memberNames(v)); bad != nil {
-		return bad
+	if problem := checkMembers(c.body, memberNames(v)); problem != nil {
+		return problem
 	}
 	err := json.Unmarshal(c.body, v)
 	var wrong *json.UnmarshalTypeError
@@ -407,11 +407,11 @@ func invalidOperatorField(field, rule string) *wire.Problem {
 // outcome logs the outcome of a command and returns the result or the problem.
 func (l commandLog) outcome(c *call, result *desk.Result, err error) (*desk.Result, *wire.Problem) {
 	if err != nil {
-		bad := terms.DeskProblem(err)
-		if bad.Cause != nil {
-			l.Error("operator command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", bad.Cause)
+		problem := terms.DeskProblem(err)
+		if problem.Cause != nil {
+			l.Error("operator command failed", "request_id", string(c.id[:]), "path", c.Pattern, "error", problem.Cause)
 		}
-		return nil, bad
+		return nil, problem
 	}
 	c.replayed = result.Replayed
 	l.Info("operator command executed", "request_id", string(c.id[:]), "operator", c.operator.Name,

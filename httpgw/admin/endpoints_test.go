@@ -150,9 +150,9 @@ func TestOperatorCommands(t *testing.T) {
 
 func parseTime(t testing.TB, text string) int64 {
 	t.Helper()
-	at, bad := (&deskEndpoints{now: func() int64 { return 0 }}).parseExpiry(text)
-	if bad != nil {
-		t.Fatal(bad.Text)
+	at, problem := (&deskEndpoints{now: func() int64 { return 0 }}).parseExpiry(text)
+	if problem != nil {
+		t.Fatal(problem.Text)
 	}
 	return at
 }

@@ -211,9 +211,9 @@ func (e *fixEndpoints) announce(c *call, in *announceBody) (any, *wire.Problem) 
 // act executes a command of the FIX gateway: one at a time, and once per Idempotency-Key.
 // Commands are logged but not journaled, because they move neither orders nor money.
 func (e *fixEndpoints) act(c *call, do func() (any, error)) (any, *wire.Problem) {
-	key, bad := c.key()
-	if bad != nil {
-		return nil, bad
+	key, problem := c.key()
+	if problem != nil {
+		return nil, problem
 	}
 	e.keys.Lock()
 	defer e.keys.Unlock()

@@ -122,10 +122,10 @@ type moneyQuery struct {
 }
 
 // parseMoneyQuery parses kind, after and limit, each at most once.
-func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *wire.Problem) {
+func parseMoneyQuery(r *http.Request) (q moneyQuery, problem *wire.Problem) {
 	values := r.URL.Query()
-	if bad := checkOnce(values, "kind", "after", "limit"); bad != nil {
-		return q, bad
+	if problem := checkOnce(values, "kind", "after", "limit"); problem != nil {
+		return q, problem
 	}
 	if text := values.Get("kind"); text != "" {
 		for _, k := range moneyKinds {
@@ -149,15 +149,15 @@ func parseMoneyQuery(r *http.Request) (q moneyQuery, bad *wire.Problem) {
 			return q, invalidOperatorField("after", "must be the member next of an answer of the same kind")
 		}
 	}
-	q.limit, bad = parseListLimit(values)
-	return q, bad
+	q.limit, problem = parseListLimit(values)
+	return q, problem
 }
 
 // listMoney lists the money that needs an operator.
 func (e *moneyEndpoints) listMoney(c *call) (any, *wire.Problem) {
-	q, bad := parseMoneyQuery(c.Request)
-	if bad != nil {
-		return nil, bad
+	q, problem := parseMoneyQuery(c.Request)
+	if problem != nil {
+		return nil, problem
 	}
 	n := e.money.MoneyCounts()
 	answer := moneyAnswer{
@@ -171,8 +171,8 @@ func (e *moneyEndpoints) listMoney(c *call) (any, *wire.Problem) {
 		// The extra item shows whether there is a next page.
 		items, err := e.money.Money(k.kind, q.after, q.limit+1)
 		if err != nil {
-			_, bad := e.log.outcome(c, nil, err)
-			return nil, bad
+			_, problem := e.log.outcome(c, nil, err)
+			return nil, problem
 		}
 		answer.Lists[k.name] = listOf(k.kind, items, q.limit)
 	}
@@ -232,9 +232,9 @@ func parseOperatorSignature(field, text string) ([64]byte, *wire.Problem) {
 
 // act executes a command of the settlement on behalf of the operator.
 func (e *moneyEndpoints) act(c *call, do func(by desk.OperatorRequest) (*desk.Result, error)) (*desk.Result, *wire.Problem) {
-	key, bad := c.key()
-	if bad != nil {
-		return nil, bad
+	key, problem := c.key()
+	if problem != nil {
+		return nil, problem
 	}
 	result, err := do(desk.OperatorRequest{Operator: c.operator.ID, Name: c.operator.Name, Key: key})
 	return e.log.outcome(c, result, err)
@@ -247,22 +247,22 @@ type markRefundedBody struct {
 
 // markRefunded records the refund of a payment.
 func (e *moneyEndpoints) markRefunded(c *call, in *markRefundedBody) (any, *wire.Problem) {
-	payment, bad := parseOperatorSignature("l1_signature", in.Payment)
-	if bad != nil {
-		return nil, bad
+	payment, problem := parseOperatorSignature("l1_signature", in.Payment)
+	if problem != nil {
+		return nil, problem
 	}
-	refund, bad := parseOperatorSignature("refund_signature", in.Refund)
-	if bad != nil {
-		return nil, bad
+	refund, problem := parseOperatorSignature("refund_signature", in.Refund)
+	if problem != nil {
+		return nil, problem
 	}
 	if refund == payment {
 		return nil, wire.InvalidMember("refund_signature", "mismatch")
 	}
-	result, bad := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
+	result, problem := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
 		return e.money.Refunded(by, payment, refund)
 	})
-	if bad != nil {
-		return nil, bad
+	if problem != nil {
+		return nil, problem
 	}
 	return struct {
 		OK      bool            `json:"ok"`
@@ -305,15 +305,15 @@ func (e *moneyEndpoints) actOnClaim(
 	if !ok {
 		return nil, terms.Refusal(event.ReasonUnknownClaim)
 	}
-	result, bad := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
+	result, problem := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
 		result, err := do(c.Context(), by, id)
 		if errors.Is(err, desk.ErrOutcomeKnown) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonClaimState}}, nil
 		}
 		return result, err
 	})
-	if bad != nil {
-		return nil, bad
+	if problem != nil {
+		return nil, problem
 	}
 	return struct {
 		OK    bool   `json:"ok"`
@@ -329,9 +329,9 @@ type resolveStrayBody struct {
 
 // resolveStray records what an operator has done about an unmatched payment.
 func (e *moneyEndpoints) resolveStray(c *call, in *resolveStrayBody) (any, *wire.Problem) {
-	payment, bad := parseOperatorSignature("l1_signature", in.Payment)
-	if bad != nil {
-		return nil, bad
+	payment, problem := parseOperatorSignature("l1_signature", in.Payment)
+	if problem != nil {
+		return nil, problem
 	}
 	if in.Note == "" {
 		return nil, wire.MissingMember("note")
@@ -339,14 +339,14 @@ func (e *moneyEndpoints) resolveStray(c *call, in *resolveStrayBody) (any, *wire
 	if !isPlain(in.Note, MaxNote) {
 		return nil, invalidOperatorField("note", fmt.Sprintf("must be 1 to %d characters of printable ASCII", MaxNote))
 	}
-	if _, bad := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
+	if _, problem := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
 		err := e.money.ResolveUnmatched(by, payment, in.Note)
 		if errors.Is(err, desk.ErrNotUnmatched) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonUnknownPayment}}, nil
 		}
 		return &desk.Result{}, err
-	}); bad != nil {
-		return nil, bad
+	}); problem != nil {
+		return nil, problem
 	}
 	return struct {
 		OK      bool   `json:"ok"`

@@ -23,14 +23,14 @@ type orderRefundsBody struct {
 }
 
 // selection returns the selected refunds. All of them are selected only by name.
-func (in *orderRefundsBody) selection() (s desk.RefundSelection, bad *wire.Problem) {
+func (in *orderRefundsBody) selection() (s desk.RefundSelection, problem *wire.Problem) {
 	s.DryRun = in.DryRun
 	if (in.Payment != "") == in.All {
 		return s, invalidOperatorField("all", "must be true, or l1_signature must name one payment; not both")
 	}
 	if in.Payment != "" {
-		if s.Payment, bad = parseOperatorSignature("l1_signature", in.Payment); bad != nil {
-			return s, bad
+		if s.Payment, problem = parseOperatorSignature("l1_signature", in.Payment); problem != nil {
+			return s, problem
 		}
 	}
 	if in.Claim != "" {
@@ -73,20 +73,20 @@ type orderedOfARail struct {
 
 // orderRefunds orders that payments be paid back.
 func (e *moneyEndpoints) orderRefunds(c *call, in *orderRefundsBody) (any, *wire.Problem) {
-	s, bad := in.selection()
-	if bad != nil {
-		return nil, bad
+	s, problem := in.selection()
+	if problem != nil {
+		return nil, problem
 	}
 	var ordered desk.RefundsOrdered
-	if _, bad := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
+	if _, problem := e.act(c, func(by desk.OperatorRequest) (*desk.Result, error) {
 		var err error
 		ordered, err = e.money.Refund(by, &s)
 		if errors.Is(err, desk.ErrNoRefundDue) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonUnknownPayment}}, nil
 		}
 		return &desk.Result{}, err
-	}); bad != nil {
-		return nil, bad
+	}); problem != nil {
+		return nil, problem
 	}
 	answer := refundsOrderedJSON{OK: true, DryRun: in.DryRun, Before: ordered.Before, Ordered: map[string]orderedOfARail{}}
 	for _, rail := range []market.Rail{market.RailUSDC, market.RailSOL} {

@@ -87,20 +87,20 @@ func (e *deskEndpoints) setLock(c *call, in *setLockBody) (any, *wire.Problem) {
 	case in.Pair != "" && in.Rail != "":
 		return nil, invalidOperatorField("rail", "must not come with pair; a lock covers a pair, a rail or everything")
 	case in.Pair != "":
-		id, bad := e.pair(in.Pair)
-		if bad != nil {
-			return nil, bad
+		id, problem := e.pair(in.Pair)
+		if problem != nil {
+			return nil, problem
 		}
 		r.Scope, r.Instrument = rfq.LockPair, id
 	case in.Rail != "":
-		rail, bad := parseOneRail(in.Rail)
-		if bad != nil {
-			return nil, bad
+		rail, problem := parseOneRail(in.Rail)
+		if problem != nil {
+			return nil, problem
 		}
 		r.Scope, r.Rail = rfq.LockRail, rail
 	}
-	if _, bad := e.do(c, r); bad != nil {
-		return nil, bad
+	if _, problem := e.do(c, r); problem != nil {
+		return nil, problem
 	}
 	return e.locks(), nil
 }
@@ -189,41 +189,41 @@ type setPriceBody struct {
 
 // setPrice sets the anchor of a pair, or the price of a rail's asset and its maximum age.
 func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *wire.Problem) {
-	price, bad := parseOperatorPrice("price_usd", in.PriceUSD)
-	if bad != nil {
-		return nil, bad
+	price, problem := parseOperatorPrice("price_usd", in.PriceUSD)
+	if problem != nil {
+		return nil, problem
 	}
 	if in.Rail == "" {
-		id, bad := e.pair(in.Pair)
-		if bad != nil {
-			return nil, bad
+		id, problem := e.pair(in.Pair)
+		if problem != nil {
+			return nil, problem
 		}
 		if in.MaxAgeS != nil {
 			return nil, invalidOperatorField("max_age_s", "must not come with pair; the configuration sets it")
 		}
-		taken, bad := e.tryPrice(baseOf(in.Pair), price)
-		if bad != nil {
-			return nil, bad
+		taken, problem := e.tryPrice(baseOf(in.Pair), price)
+		if problem != nil {
+			return nil, problem
 		}
-		if _, bad := e.do(c, &rfq.SetAnchor{Instrument: id, Price: price, Source: rfq.OriginOperator}); bad != nil {
-			return nil, bad
+		if _, problem := e.do(c, &rfq.SetAnchor{Instrument: id, Price: price, Source: rfq.OriginOperator}); problem != nil {
+			return nil, problem
 		}
 		taken()
 		return e.prices(), nil
 	}
-	rail, bad := parseOneRail(in.Rail)
+	rail, problem := parseOneRail(in.Rail)
 	switch {
-	case bad != nil:
-		return nil, bad
+	case problem != nil:
+		return nil, problem
 	case in.Pair != "" || rail == market.RailUSDC:
 		return nil, invalidOperatorField("rail", "must be SOL, and must not come with pair; USDC always counts as one dollar")
 	case in.MaxAgeS != nil && (*in.MaxAgeS < 0 || *in.MaxAgeS > maxOperatorAgeS):
 		return nil, invalidOperatorField("max_age_s", "must be 0 (any age) to 604800")
 	}
-	taken, bad := e.tryPrice(rail.String(), price)
+	taken, problem := e.tryPrice(rail.String(), price)
 	switch {
-	case bad != nil:
-		return nil, bad
+	case problem != nil:
+		return nil, problem
 	case in.MaxAgeS != nil && e.hasRule(rail.String()):
 		return nil, invalidOperatorField("max_age_s", "must not come for an asset that has sources; prices."+rail.String()+".max_age_s of the configuration sets it")
 	}
@@ -238,8 +238,8 @@ func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *wire.Problem)
 	if in.MaxAgeS != nil {
 		r.MaxAge = *in.MaxAgeS * int64(time.Second)
 	}
-	if _, bad := e.do(c, r); bad != nil {
-		return nil, bad
+	if _, problem := e.do(c, r); problem != nil {
+		return nil, problem
 	}
 	taken()
 	return e.prices(), nil
@@ -247,7 +247,7 @@ func (e *deskEndpoints) setPrice(c *call, in *setPriceBody) (any, *wire.Problem)
 
 // tryPrice checks an operator's price against the rule of its asset. It returns a function
 // to call once the engine has taken the price.
-func (e *deskEndpoints) tryPrice(asset string, price market.USDPrice) (taken func(), bad *wire.Problem) {
+func (e *deskEndpoints) tryPrice(asset string, price market.USDPrice) (taken func(), problem *wire.Problem) {
 	if e.sources == nil {
 		return func() {}, nil
 	}
@@ -315,9 +315,9 @@ type setInventoryBody struct {
 
 // setInventory sets how much the desk may sell in total, including what it has sold.
 func (e *deskEndpoints) setInventory(c *call, in *setInventoryBody) (any, *wire.Problem) {
-	id, bad := e.pair(in.Pair)
-	if bad != nil {
-		return nil, bad
+	id, problem := e.pair(in.Pair)
+	if problem != nil {
+		return nil, problem
 	}
 	if in.Inventory == "" {
 		return nil, wire.MissingMember("inventory")
@@ -330,8 +330,8 @@ func (e *deskEndpoints) setInventory(c *call, in *setInventoryBody) (any, *wire.
 	if err != nil {
 		return nil, invalidOperatorField("inventory", "must be a decimal string with at most the base asset's decimals")
 	}
-	if _, bad := e.do(c, &rfq.SetInventory{Instrument: id, Atoms: atoms}); bad != nil {
-		return nil, bad
+	if _, problem := e.do(c, &rfq.SetInventory{Instrument: id, Atoms: atoms}); problem != nil {
+		return nil, problem
 	}
 	return e.inventory(), nil
 }

@@ -113,9 +113,9 @@ func (e *deskEndpoints) postTicket(c *call, in *postTicketBody) (any, *wire.Prob
 	if in.Priority != nil {
 		r.Priority = *in.Priority
 	}
-	var bad *wire.Problem
-	if r.Instrument, bad = e.pair(in.Pair); bad != nil {
-		return nil, bad
+	var problem *wire.Problem
+	if r.Instrument, problem = e.pair(in.Pair); problem != nil {
+		return nil, problem
 	}
 	if !isPlainText(in.Label) {
 		return nil, invalidOperatorField("label", plainTextRule())
@@ -124,20 +124,20 @@ func (e *deskEndpoints) postTicket(c *call, in *postTicketBody) (any, *wire.Prob
 		return nil, invalidOperatorField("tranches", fmt.Sprintf("must have 1 to %d capacities in USD", rfq.MaxTranches))
 	}
 	for i, text := range in.Tranches {
-		capacity, bad := parseCapacity(fmt.Sprintf("tranches[%d]", i), text)
-		if bad != nil {
-			return nil, bad
+		capacity, problem := parseCapacity(fmt.Sprintf("tranches[%d]", i), text)
+		if problem != nil {
+			return nil, problem
 		}
 		r.Capacities = append(r.Capacities, capacity)
 	}
-	if r.Rails, bad = parseRails(in.Rails); bad != nil {
-		return nil, bad
+	if r.Rails, problem = parseRails(in.Rails); problem != nil {
+		return nil, problem
 	}
-	if r.Reference, bad = parseReference(in.ReferencePriceUSD); bad != nil {
-		return nil, bad
+	if r.Reference, problem = parseReference(in.ReferencePriceUSD); problem != nil {
+		return nil, problem
 	}
-	if r.ExpiresAt, bad = e.parseExpiry(in.ExpiresAt); bad != nil {
-		return nil, bad
+	if r.ExpiresAt, problem = e.parseExpiry(in.ExpiresAt); problem != nil {
+		return nil, problem
 	}
 	return e.ticketCommand(c, r)
 }
@@ -154,29 +154,29 @@ type amendTicketBody struct {
 func (e *deskEndpoints) amendTicket(c *call, in *amendTicketBody) (any, *wire.Problem) {
 	e.edit.Lock()
 	defer e.edit.Unlock()
-	t, bad := e.named(c)
-	if bad != nil {
-		return nil, bad
+	t, problem := e.named(c)
+	if problem != nil {
+		return nil, problem
 	}
 	r := &rfq.AmendTicket{
 		Ticket: t.ID, Rails: t.Rails, Priority: t.Priority, Reference: t.Reference, ExpiresAt: t.ExpiresAt,
 	}
 	if in.Rails != nil {
-		if r.Rails, bad = parseRails(in.Rails); bad != nil {
-			return nil, bad
+		if r.Rails, problem = parseRails(in.Rails); problem != nil {
+			return nil, problem
 		}
 	}
 	if in.Priority != nil {
 		r.Priority = *in.Priority
 	}
 	if in.ReferencePriceUSD != nil {
-		if r.Reference, bad = parseReference(*in.ReferencePriceUSD); bad != nil {
-			return nil, bad
+		if r.Reference, problem = parseReference(*in.ReferencePriceUSD); problem != nil {
+			return nil, problem
 		}
 	}
 	if in.ExpiresAt != nil {
-		if r.ExpiresAt, bad = e.parseExpiry(*in.ExpiresAt); bad != nil {
-			return nil, bad
+		if r.ExpiresAt, problem = e.parseExpiry(*in.ExpiresAt); problem != nil {
+			return nil, problem
 		}
 	}
 	return e.ticketCommand(c, r)
@@ -191,9 +191,9 @@ type setTrancheBody struct {
 func (e *deskEndpoints) setTranche(c *call, in *setTrancheBody) (any, *wire.Problem) {
 	e.edit.Lock()
 	defer e.edit.Unlock()
-	t, bad := e.named(c)
-	if bad != nil {
-		return nil, bad
+	t, problem := e.named(c)
+	if problem != nil {
+		return nil, problem
 	}
 	r := &rfq.SetTranche{Ticket: t.ID, Tranche: market.TrancheID(len(t.Tranches) + 1)}
 	if in.TrancheID != "" {
@@ -203,25 +203,25 @@ func (e *deskEndpoints) setTranche(c *call, in *setTrancheBody) (any, *wire.Prob
 		}
 		r.Tranche = tranche
 	}
-	if r.Capacity, bad = parseCapacity("capacity_usd", in.CapacityUSD); bad != nil {
-		return nil, bad
+	if r.Capacity, problem = parseCapacity("capacity_usd", in.CapacityUSD); problem != nil {
+		return nil, problem
 	}
 	return e.ticketCommand(c, r)
 }
 
 func (e *deskEndpoints) withdrawTicket(c *call, _ *noBody) (any, *wire.Problem) {
-	t, bad := e.named(c)
-	if bad != nil {
-		return nil, bad
+	t, problem := e.named(c)
+	if problem != nil {
+		return nil, problem
 	}
 	return e.ticketCommand(c, &rfq.WithdrawTicket{Ticket: t.ID})
 }
 
 // ticketCommand sends r and returns the ticket after it.
 func (e *deskEndpoints) ticketCommand(c *call, r rfq.Request) (any, *wire.Problem) {
-	result, bad := e.do(c, r)
-	if bad != nil {
-		return nil, bad
+	result, problem := e.do(c, r)
+	if problem != nil {
+		return nil, problem
 	}
 	return ticketAnswer{true, e.ticket(e.desk.View(), result.Ticket)}, nil
 }

@@ -72,9 +72,9 @@ func (e *tokenEndpoints) routes() operatorRoutes {
 // listTokens lists the tokens that have not expired, or with all=true every token.
 func (e *tokenEndpoints) listTokens(c *call) (any, *wire.Problem) {
 	values := c.URL.Query()
-	ended, limit, bad := parseTokenQuery(values)
-	if bad != nil {
-		return nil, bad
+	ended, limit, problem := parseTokenQuery(values)
+	if problem != nil {
+		return nil, problem
 	}
 	// The extra token shows whether there is a next page.
 	list, err := e.tokens.Tokens(values.Get("after"), limit+1, ended)
@@ -95,9 +95,9 @@ func (e *tokenEndpoints) listTokens(c *call) (any, *wire.Problem) {
 }
 
 // parseTokenQuery parses all and limit. They and after occur at most once.
-func parseTokenQuery(values url.Values) (ended bool, limit int, bad *wire.Problem) {
-	if bad := checkOnce(values, "all", "after", "limit"); bad != nil {
-		return false, 0, bad
+func parseTokenQuery(values url.Values) (ended bool, limit int, problem *wire.Problem) {
+	if problem := checkOnce(values, "all", "after", "limit"); problem != nil {
+		return false, 0, problem
 	}
 	switch values.Get("all") {
 	case "", "false":
@@ -106,15 +106,15 @@ func parseTokenQuery(values url.Values) (ended bool, limit int, bad *wire.Proble
 	default:
 		return false, 0, invalidOperatorField("all", "must be true or false")
 	}
-	limit, bad = parseListLimit(values)
-	return ended, limit, bad
+	limit, problem = parseListLimit(values)
+	return ended, limit, problem
 }
 
 // revokeToken revokes a token. It is idempotent by itself, so an Idempotency-Key is only
 // validated.
 func (e *tokenEndpoints) revokeToken(c *call, _ *noBody) (any, *wire.Problem) {
-	if _, bad := c.key(); bad != nil {
-		return nil, bad
+	if _, problem := c.key(); problem != nil {
+		return nil, problem
 	}
 	t, err := e.tokens.Revoke(c.PathValue("token_id"), c.operator.Name)
 	switch {
@@ -134,8 +134,8 @@ func (e *tokenEndpoints) revokeToken(c *call, _ *noBody) (any, *wire.Problem) {
 }
 
 func (e *tokenEndpoints) tokensFailed(c *call, err error) *wire.Problem {
-	_, bad := e.log.outcome(c, nil, err)
-	return bad
+	_, problem := e.log.outcome(c, nil, err)
+	return problem
 }
 
 // token returns t in JSON with its present state.

@@ -45,17 +45,17 @@ var noAccount = strings.Repeat("1", wire.MinAddressText)
 // parseBuild parses the body of a build.
 func parseBuild(p *wire.Post, v *rfq.View) (*rfq.TakeClaim, desk.FeePayer, *wire.Problem) {
 	var m wire.Members
-	if bad := wire.DecodeObject(p.Body, buildMembers, &m); bad != nil {
-		return nil, 0, bad
+	if problem := wire.DecodeObject(p.Body, buildMembers, &m); problem != nil {
+		return nil, 0, problem
 	}
 	r := &rfq.TakeClaim{Mode: rfq.Atomic}
 	var ok bool
-	var bad *wire.Problem
-	if r.Fill, bad = terms.ParseFill(m.Get(buildFill)); bad != nil {
-		return nil, 0, bad
+	var problem *wire.Problem
+	if r.Fill, problem = terms.ParseFill(m.Get(buildFill)); problem != nil {
+		return nil, 0, problem
 	}
-	if r.Rail, bad = terms.ParseRail(buildMembers[buildRail].Name, m.Get(buildRail)); bad != nil {
-		return nil, 0, bad
+	if r.Rail, problem = terms.ParseRail(buildMembers[buildRail].Name, m.Get(buildRail)); problem != nil {
+		return nil, 0, problem
 	}
 	if text := m.Get(buildQuote); text != nil {
 		if r.Quote, ok = market.ParseQuoteID(text); !ok {
@@ -66,11 +66,11 @@ func parseBuild(p *wire.Post, v *rfq.View) (*rfq.TakeClaim, desk.FeePayer, *wire
 	if !ok {
 		return nil, 0, wire.InvalidMember(buildMembers[buildPayer].Name, "unknown_fee_payer")
 	}
-	if r.Wallet, bad = parseTaker(m.Get(buildTaker), p.Taker); bad != nil {
-		return nil, 0, bad
+	if r.Wallet, problem = parseTaker(m.Get(buildTaker), p.Taker); problem != nil {
+		return nil, 0, problem
 	}
-	if r.Ticket, r.Tranche, bad = terms.ParseOffer(v, m.Get(buildOrder), m.Get(buildTranche), false); bad != nil {
-		return nil, 0, bad
+	if r.Ticket, r.Tranche, problem = terms.ParseOffer(v, m.Get(buildOrder), m.Get(buildTranche), false); problem != nil {
+		return nil, 0, problem
 	}
 	r.Key = takersKey(terms.OpBuild, p, append(rfq.AppendRequest(nil, r), byte(payer)))
 	r.Client, r.Proven = terms.ClientAddress(p.Client), true // by the token
@@ -83,15 +83,15 @@ func parseTaker(text []byte, owner market.Address) (market.Address, *wire.Proble
 	taker, ok := wire.ParseAddress(text)
 	switch {
 	case text == nil || string(text) == noAccount:
-		bad := terms.GuardProblem(terms.GuardEmptyCounterparty)
-		bad.Field = name
-		return market.Address{}, bad
+		problem := terms.GuardProblem(terms.GuardEmptyCounterparty)
+		problem.Field = name
+		return market.Address{}, problem
 	case !ok:
 		return market.Address{}, wire.InvalidMember(name, "not_an_address")
 	case taker != owner:
-		bad := terms.TokenProblem(terms.TokenWrongTaker)
-		bad.Field = name
-		return market.Address{}, bad
+		problem := terms.TokenProblem(terms.TokenWrongTaker)
+		problem.Field = name
+		return market.Address{}, problem
 	}
 	return taker, nil
 }
@@ -105,13 +105,13 @@ func takersKey(op terms.Operation, p *wire.Post, canonical []byte) rfq.Idempoten
 // postBuild reserves part of a tranche and builds the transaction with both transfers. It
 // never signs: no code that it calls has a key.
 func (e *Endpoints) postBuild(p *wire.Post) (*wire.Answer, *wire.Problem) {
-	r, payer, bad := parseBuild(p, e.backend.View())
-	if bad != nil {
-		return nil, bad
+	r, payer, problem := parseBuild(p, e.backend.View())
+	if problem != nil {
+		return nil, problem
 	}
-	result, pack, bad := e.backend.Reserve(r, payer, "bot_wallet", buildMembers[buildTaker].Name)
-	if bad != nil {
-		return nil, bad
+	result, pack, problem := e.backend.Reserve(r, payer, "bot_wallet", buildMembers[buildTaker].Name)
+	if problem != nil {
+		return nil, problem
 	}
 	w := e.backend.Writer()
 	return &wire.Answer{Status: 200, Body: appendBuild(&w, result.Claim, result.Ticket.Label, pack), Replayed: result.Replayed}, nil

@@ -36,8 +36,8 @@ var handshakeMembers = []wire.Member{
 // Idempotency-Key: it would have to store the token itself, and a nonce is valid once.
 func (e *Endpoints) postHandshake(p *wire.Post) (*wire.Answer, *wire.Problem) {
 	var m wire.Members
-	if bad := wire.DecodeObject(p.Body, handshakeMembers, &m); bad != nil {
-		return nil, bad
+	if problem := wire.DecodeObject(p.Body, handshakeMembers, &m); problem != nil {
+		return nil, problem
 	}
 	name := func(i int) string { return handshakeMembers[i].Name }
 	key, ok := wire.ParseAddress(m.Get(handshakeKey))
@@ -103,13 +103,13 @@ func (e *Endpoints) handshakeProblem(err error) *wire.Problem {
 	case errors.Is(err, desk.ErrBadKey):
 		return wire.InvalidMember(handshakeMembers[handshakeKey].Name, "not_a_key")
 	case errors.Is(err, desk.ErrBadNonce):
-		bad := wire.InvalidMember(handshakeMembers[handshakeNonce].Name, "bad_nonce")
-		bad.Text = "The nonce was not issued for this key, has expired, or was used. Ask for a new one."
-		return bad
+		problem := wire.InvalidMember(handshakeMembers[handshakeNonce].Name, "bad_nonce")
+		problem.Text = "The nonce was not issued for this key, has expired, or was used. Ask for a new one."
+		return problem
 	case errors.Is(err, desk.ErrBadProof):
-		bad := wire.InvalidMember(handshakeMembers[handshakeProof].Name, "bad_signature")
-		bad.Text = "The signature does not prove the nonce's text with this key. Ask for a new nonce."
-		return bad
+		problem := wire.InvalidMember(handshakeMembers[handshakeProof].Name, "bad_signature")
+		problem.Text = "The signature does not prove the nonce's text with this key. Ask for a new nonce."
+		return problem
 	case errors.Is(err, desk.ErrTokensFull):
 		return &wire.Problem{
 			Status: 503, Code: wire.CodeOverloaded, Reason: "tokens_full", RetryS: retryTokensS,

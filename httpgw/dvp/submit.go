@@ -35,8 +35,8 @@ var submitMembers = []wire.Member{
 // parseSubmission parses the body of a submission.
 func parseSubmission(p *wire.Post) (*desk.Submission, *wire.Problem) {
 	var m wire.Members
-	if bad := wire.DecodeObject(p.Body, submitMembers, &m); bad != nil {
-		return nil, bad
+	if problem := wire.DecodeObject(p.Body, submitMembers, &m); problem != nil {
+		return nil, problem
 	}
 	s := &desk.Submission{By: p.Taker}
 	transaction, signature := m.Get(submitTransaction), m.Get(submitSignature)
@@ -75,18 +75,18 @@ func isZeroSignature(text []byte) bool {
 // repeated submission gets its present state. Of a key, only the hash of its body is
 // stored.
 func (e *Endpoints) postSubmit(p *wire.Post) (*wire.Answer, *wire.Problem) {
-	s, bad := parseSubmission(p)
-	if bad != nil {
-		return nil, bad
+	s, problem := parseSubmission(p)
+	if problem != nil {
+		return nil, problem
 	}
 	key := takersKey(terms.OpSubmit, p, fmt.Appendf(nil, "%d %x %x", s.Claim, s.Transaction, s.Signature))
 	if !e.submitKeys.claim(key) {
 		return nil, terms.DeskProblem(desk.ErrConflict)
 	}
-	done, bad := e.submit(s)
-	e.submitKeys.finish(key, bad == nil)
-	if bad != nil {
-		return nil, bad
+	done, problem := e.submit(s)
+	e.submitKeys.finish(key, problem == nil)
+	if problem != nil {
+		return nil, problem
 	}
 	return &wire.Answer{Status: 200, Body: appendSubmitted(done)}, nil
 }

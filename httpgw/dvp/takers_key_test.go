@@ -18,9 +18,9 @@ func TestTakersKeys(t *testing.T) {
 		v := &rfq.View{Tickets: []*rfq.Ticket{{ID: 7, Tranches: []rfq.Tranche{{ID: 1}}}}}
 		body := `{"order_id":"T7","tranche_id":"T7-1","fill_usd":"250","rail":"USDC","taker":"` + base58.Encode(taker[:]) + `"}`
 		p := &wire.Post{Body: []byte(body), Key: []byte("k"), Taker: taker}
-		r, _, bad := parseBuild(p, v)
-		if bad != nil {
-			t.Fatalf("%+v", bad)
+		r, _, problem := parseBuild(p, v)
+		if problem != nil {
+			t.Fatalf("%+v", problem)
 		}
 		if key := takersKey(terms.OpBuild, p, nil); key.ID != r.Key.ID {
 			t.Errorf("a build has the key %x, want %x", r.Key, key)

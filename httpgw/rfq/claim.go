@@ -29,19 +29,19 @@ var quoteMembers = []wire.Member{
 // parseQuote parses the body of a quote.
 func parseQuote(p *wire.Post, v *rfq.View) (*rfq.RequestQuote, *wire.Problem) {
 	var m wire.Members
-	if bad := wire.DecodeObject(p.Body, quoteMembers, &m); bad != nil {
-		return nil, bad
+	if problem := wire.DecodeObject(p.Body, quoteMembers, &m); problem != nil {
+		return nil, problem
 	}
 	r := &rfq.RequestQuote{}
-	var bad *wire.Problem
-	if r.Fill, bad = terms.ParseFill(m.Get(quoteFill)); bad != nil {
-		return nil, bad
+	var problem *wire.Problem
+	if r.Fill, problem = terms.ParseFill(m.Get(quoteFill)); problem != nil {
+		return nil, problem
 	}
-	if r.Rail, bad = terms.ParseRail("rail", m.Get(quoteRail)); bad != nil {
-		return nil, bad
+	if r.Rail, problem = terms.ParseRail("rail", m.Get(quoteRail)); problem != nil {
+		return nil, problem
 	}
-	if r.Ticket, r.Tranche, bad = terms.ParseOffer(v, m.Get(quoteOrder), m.Get(quoteTranche), false); bad != nil {
-		return nil, bad
+	if r.Ticket, r.Tranche, problem = terms.ParseOffer(v, m.Get(quoteOrder), m.Get(quoteTranche), false); problem != nil {
+		return nil, problem
 	}
 	terms.SetIdempotencyKey(r, terms.OpQuote, p.Key)
 	return r, nil
@@ -49,14 +49,14 @@ func parseQuote(p *wire.Post, v *rfq.View) (*rfq.RequestQuote, *wire.Problem) {
 
 // postQuote returns a firm price for one claim.
 func (e *Endpoints) postQuote(p *wire.Post) (*wire.Answer, *wire.Problem) {
-	r, bad := parseQuote(p, e.backend.View())
-	if bad != nil {
-		return nil, bad
+	r, problem := parseQuote(p, e.backend.View())
+	if problem != nil {
+		return nil, problem
 	}
 	r.Indicative = e.own.chainState() != chainReady
-	result, bad := e.backend.Do(r)
-	if bad != nil {
-		return nil, bad
+	result, problem := e.backend.Do(r)
+	if problem != nil {
+		return nil, problem
 	}
 	w := e.backend.Writer()
 	return &wire.Answer{Status: 200, Body: appendQuote(&w, result.Quote, result.Ticket.Label), Replayed: result.Replayed}, nil
@@ -103,31 +103,31 @@ var claimMembers = []wire.Member{
 // and with a fresh signature.
 func (e *Endpoints) parseClaim(p *wire.Post, v *rfq.View, way rfq.SettlementMode) (*rfq.TakeClaim, *wire.Problem) {
 	var m wire.Members
-	if bad := wire.DecodeObject(p.Body, claimMembers, &m); bad != nil {
-		return nil, bad
+	if problem := wire.DecodeObject(p.Body, claimMembers, &m); problem != nil {
+		return nil, problem
 	}
 	r := &rfq.TakeClaim{Mode: way}
 	var ok bool
-	var bad *wire.Problem
+	var problem *wire.Problem
 	if r.Wallet, ok = wire.ParseAddress(m.Get(claimWallet)); !ok {
 		return nil, wire.InvalidMember(claimMembers[claimWallet].Name, "not_an_address")
 	}
-	if bad = e.checkWallet(v, r.Wallet); bad != nil {
-		return nil, bad
+	if problem = e.checkWallet(v, r.Wallet); problem != nil {
+		return nil, problem
 	}
-	if r.Fill, bad = terms.ParseFill(m.Get(claimFill)); bad != nil {
-		return nil, bad
+	if r.Fill, problem = terms.ParseFill(m.Get(claimFill)); problem != nil {
+		return nil, problem
 	}
-	if r.Rail, bad = terms.ParseRail(claimMembers[claimRail].Name, m.Get(claimRail)); bad != nil {
-		return nil, bad
+	if r.Rail, problem = terms.ParseRail(claimMembers[claimRail].Name, m.Get(claimRail)); problem != nil {
+		return nil, problem
 	}
 	if text := m.Get(claimQuote); text != nil {
 		if r.Quote, ok = market.ParseQuoteID(text); !ok {
 			return nil, wire.InvalidMember(claimMembers[claimQuote].Name, "not_an_id")
 		}
 	}
-	if r.Ticket, r.Tranche, bad = terms.ParseOffer(v, m.Get(claimOrder), m.Get(claimTranche), false); bad != nil {
-		return nil, bad
+	if r.Ticket, r.Tranche, problem = terms.ParseOffer(v, m.Get(claimOrder), m.Get(claimTranche), false); problem != nil {
+		return nil, problem
 	}
 	op := terms.OpModularClaim
 	if way == rfq.Atomic {
@@ -153,13 +153,13 @@ var payerOf = map[rfq.SettlementMode]desk.FeePayer{rfq.Modular: desk.TakerPays, 
 // takeClaim reserves part of a tranche and returns how to pay for it. While the chain is
 // unavailable it reserves nothing, but still reports errors of the request.
 func (e *Endpoints) takeClaim(p *wire.Post, way rfq.SettlementMode) (*wire.Answer, *wire.Problem) {
-	r, bad := e.parseClaim(p, e.backend.View(), way)
-	if bad != nil {
-		return nil, bad
+	r, problem := e.parseClaim(p, e.backend.View(), way)
+	if problem != nil {
+		return nil, problem
 	}
-	result, pack, bad := e.backend.Reserve(r, payerOf[way], "rail", claimMembers[claimRail].Name)
-	if bad != nil {
-		return nil, bad
+	result, pack, problem := e.backend.Reserve(r, payerOf[way], "rail", claimMembers[claimRail].Name)
+	if problem != nil {
+		return nil, problem
 	}
 	w := e.backend.Writer()
 	return &wire.Answer{

@@ -232,8 +232,8 @@ func TestCachedDocumentsAllocateNothing(t *testing.T) {
 	for d := range documentCount {
 		read := p.serve(d)
 		if allocs := testing.AllocsPerRun(100, func() {
-			if _, bad := read(nil); bad != nil {
-				t.Fatal(bad)
+			if _, problem := read(nil); problem != nil {
+				t.Fatal(problem)
 			}
 		}); allocs != 0 {
 			t.Errorf("%v: %.1f allocations", d, allocs)

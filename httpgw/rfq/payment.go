@@ -39,27 +39,27 @@ var paymentMembers = []wire.Member{
 // parsePayment parses the body of a proof of payment. For removed, see terms.ParseOffer.
 func parsePayment(p *wire.Post, v *rfq.View, removed bool) (*desk.PaymentProof, *wire.Problem) {
 	var m wire.Members
-	if bad := wire.DecodeObject(p.Body, paymentMembers, &m); bad != nil {
-		return nil, bad
+	if problem := wire.DecodeObject(p.Body, paymentMembers, &m); problem != nil {
+		return nil, problem
 	}
 	proof, label := new(desk.PaymentProof), string(m.Get(paymentLabel))
 	var ok bool
-	var bad *wire.Problem
+	var problem *wire.Problem
 	if proof.Signature, ok = wire.ParseSignature(m.Get(paymentSignature)); !ok {
 		return nil, wire.InvalidMember(paymentMembers[paymentSignature].Name, "not_a_signature")
 	}
 	if text := m.Get(paymentFill); text != nil {
-		if proof.Fill, bad = terms.ParseFill(text); bad != nil {
-			return nil, bad
+		if proof.Fill, problem = terms.ParseFill(text); problem != nil {
+			return nil, problem
 		}
 	}
 	if text := m.Get(paymentRail); text != nil {
-		if proof.Rail, bad = terms.ParseRail(paymentMembers[paymentRail].Name, text); bad != nil {
-			return nil, bad
+		if proof.Rail, problem = terms.ParseRail(paymentMembers[paymentRail].Name, text); problem != nil {
+			return nil, problem
 		}
 	}
-	if proof.Ticket, proof.Tranche, bad = terms.ParseOffer(v, m.Get(paymentOrder), m.Get(paymentTranche), removed); bad != nil {
-		return nil, bad
+	if proof.Ticket, proof.Tranche, problem = terms.ParseOffer(v, m.Get(paymentOrder), m.Get(paymentTranche), removed); problem != nil {
+		return nil, problem
 	}
 	if t := v.Ticket(proof.Ticket); t != nil && label != "" && label != t.Label {
 		return nil, wire.InvalidMember(paymentMembers[paymentLabel].Name, "mismatch")
@@ -77,9 +77,9 @@ func parsePayment(p *wire.Post, v *rfq.View, removed bool) (*desk.PaymentProof, 
 // postPayment verifies a payment. The ticket may have been removed from the view, because
 // the payment of a claim may be late; the settlement decides about it.
 func (e *Endpoints) postPayment(p *wire.Post) (*wire.Answer, *wire.Problem) {
-	proof, bad := parsePayment(p, e.backend.View(), e.backend.Settlement != nil)
-	if bad != nil {
-		return nil, bad
+	proof, problem := parsePayment(p, e.backend.View(), e.backend.Settlement != nil)
+	if problem != nil {
+		return nil, problem
 	}
 	if e.backend.Settlement == nil {
 		return nil, terms.ChainUnavailable("The payment was not verified. Send it again later.")
@@ -101,12 +101,12 @@ func (e *Endpoints) verified(v *desk.Verdict) (*wire.Answer, *wire.Problem) {
 		body := append([]byte(`{"ok":true,"state":"pending","retry_after_ms":`), strconv.FormatInt(ms, 10)...)
 		return &wire.Answer{Status: 202, Body: append(body, '}'), RetryS: int(ratelimit.Seconds(int64(v.Pending)))}, nil
 	case v.Refused != event.ReasonNone:
-		bad := terms.Refusal(v.Refused)
+		problem := terms.Refusal(v.Refused)
 		if v.Mismatch != "" {
-			bad.Reason = v.Mismatch
+			problem.Reason = v.Mismatch
 		}
-		bad.Replayed = v.Replayed
-		return nil, bad
+		problem.Replayed = v.Replayed
+		return nil, problem
 	}
 	w := e.backend.Writer()
 	return &wire.Answer{Status: 200, Body: appendVerification(&w, v), Replayed: v.Replayed}, nil

@@ -27,13 +27,13 @@ func (e *Endpoints) checkWallet(v *rfq.View, a market.Address) *wire.Problem {
 	}
 	switch {
 	case ours:
-		bad := wire.InvalidMember(name, "account_of_the_desk")
-		bad.Text = name + " is an account of the desk. Send the address of your own wallet."
-		return bad
+		problem := wire.InvalidMember(name, "account_of_the_desk")
+		problem.Text = name + " is an account of the desk. Send the address of your own wallet."
+		return problem
 	case solana.IsReserved(a) || !eddsa.ValidKey(a):
-		bad := wire.InvalidMember(name, "not_a_wallet")
-		bad.Text = name + " is not the address of a key: nothing can be paid from it or delivered to it."
-		return bad
+		problem := wire.InvalidMember(name, "not_a_wallet")
+		problem.Text = name + " is not the address of a key: nothing can be paid from it or delivered to it."
+		return problem
 	}
 	return nil
 }
@@ -63,9 +63,9 @@ func (e *Endpoints) proveClaim(p *wire.Post, r *rfq.TakeClaim, signature []byte)
 	r.Client = terms.ClientAddress(p.Client)
 	if p.Taker != (market.Address{}) {
 		if p.Taker != r.Wallet {
-			bad := terms.TokenProblem(terms.TokenWrongTaker)
-			bad.Field = claimMembers[claimWallet].Name
-			return bad
+			problem := terms.TokenProblem(terms.TokenWrongTaker)
+			problem.Field = claimMembers[claimWallet].Name
+			return problem
 		}
 		r.Proven = true
 	}
@@ -85,10 +85,10 @@ func (e *Endpoints) proveClaim(p *wire.Post, r *rfq.TakeClaim, signature []byte)
 	case e.answered(r.Key):
 		return nil // not Proven: the stored answer may just be forgotten
 	}
-	bad := wire.InvalidMember(name, "bad_signature")
-	bad.Text = name + " must be bot_wallet's ed25519 signature of " + string(appendProofText(nil, r, minute)) +
+	problem := wire.InvalidMember(name, "bad_signature")
+	problem.Text = name + " must be bot_wallet's ed25519 signature of " + string(appendProofText(nil, r, minute)) +
 		", whose last number is the present Unix minute or the one before."
-	return bad
+	return problem
 }
 
 func (e *Endpoints) signed(r *rfq.TakeClaim, minute int64, signature [64]byte) bool {

@@ -71,9 +71,9 @@ func (b *Backend) Do(r rfq.Request) (*desk.Result, *wire.Problem) {
 		return nil, DeskProblem(err)
 	}
 	if result.Reason != event.ReasonNone {
-		bad := RefusalOf(&result.Outcome, &b.View().Policy)
-		bad.Replayed = result.Replayed
-		return nil, bad
+		problem := RefusalOf(&result.Outcome, &b.View().Policy)
+		problem.Replayed = result.Replayed
+		return nil, problem
 	}
 	return result, nil
 }
@@ -84,9 +84,9 @@ func (b *Backend) Reserve(r *rfq.TakeClaim, payer desk.FeePayer, from, to string
 	if b.Settlement == nil || b.Settlement.Ready() != nil {
 		return nil, nil, ChainUnavailable("Nothing was reserved.")
 	}
-	result, bad := b.Do(r)
-	if bad != nil {
-		return nil, nil, bad.RenameField(from, to)
+	result, problem := b.Do(r)
+	if problem != nil {
+		return nil, nil, problem.RenameField(from, to)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), SettlementTimeout)
 	defer cancel()

@@ -42,14 +42,14 @@ func GuardProblem(word string) *wire.Problem {
 			return Refusal(reason)
 		}
 	}
-	bad := &wire.Problem{Status: 409, Code: wire.CodeRefused, Reason: word, Text: guardTexts[word]}
-	if bad.Text == "" {
-		bad.Text = "A guard of the desk refused this."
+	problem := &wire.Problem{Status: 409, Code: wire.CodeRefused, Reason: word, Text: guardTexts[word]}
+	if problem.Text == "" {
+		problem.Text = "A guard of the desk refused this."
 	}
 	if !isWord(word) {
-		bad.Reason = guardOther
+		problem.Reason = guardOther
 	}
-	return bad
+	return problem
 }
 
 // isWord reports whether text is a plain word that needs no escapes in JSON.
@@ -74,18 +74,18 @@ const (
 // TokenProblem returns the error for a token that was refused (RFC 6750, section 3).
 func TokenProblem(reason string) *wire.Problem {
 	const challenge = `Bearer realm="dvp"`
-	bad := &wire.Problem{
+	problem := &wire.Problem{
 		Status: 403, Code: wire.CodeTokenRefused, Reason: reason, Challenge: challenge + `, error="invalid_token"`,
 		Text: "Send a DvP token as Authorization: Bearer TOKEN. " + PathHandshake + " gives one.",
 	}
 	switch reason {
 	case TokenMissing:
-		bad.Challenge = challenge
+		problem.Challenge = challenge
 	case TokenWrongTaker:
-		bad.Challenge = challenge + `, error="insufficient_scope"`
-		bad.Text = "The token belongs to another key than the taker's."
+		problem.Challenge = challenge + `, error="insufficient_scope"`
+		problem.Text = "The token belongs to another key than the taker's."
 	}
-	return bad
+	return problem
 }
 
 // SettlementProblem returns the HTTP error for an error of the settlement: a tripped
@@ -95,10 +95,10 @@ func SettlementProblem(err error, more string) *wire.Problem {
 	if errors.As(err, &guard) {
 		return GuardProblem(string(guard.Reason))
 	}
-	if bad := DeskProblem(err); bad.Cause == nil {
-		return bad
+	if problem := DeskProblem(err); problem.Cause == nil {
+		return problem
 	}
-	bad := ChainUnavailable(more)
-	bad.Cause = err
-	return bad
+	problem := ChainUnavailable(more)
+	problem.Cause = err
+	return problem
 }

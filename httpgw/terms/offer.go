@@ -40,9 +40,9 @@ func ParseOffer(v *rfq.View, order, tranche []byte, removed bool) (market.Ticket
 func ParseFill(text []byte) (market.FillUSD, *wire.Problem) {
 	fill, ok := market.ParseFill(text)
 	if !ok {
-		bad := wire.InvalidMember(FillMember.Name, "not_on_ladder")
-		bad.Text = "fill_usd must be a fill size from /api/v1/rfq/levels."
-		return 0, bad
+		problem := wire.InvalidMember(FillMember.Name, "not_on_ladder")
+		problem.Text = "fill_usd must be a fill size from /api/v1/rfq/levels."
+		return 0, problem
 	}
 	return fill, nil
 }
@@ -55,9 +55,9 @@ func ParseRail(name string, text []byte) (market.Rail, *wire.Problem) {
 	}
 	rail, ok := market.ParseRail(text)
 	if !ok {
-		bad := wire.InvalidMember(name, "unknown_rail")
-		bad.Text = name + " must be a rail from /api/v1/rfq/rails."
-		return 0, bad
+		problem := wire.InvalidMember(name, "unknown_rail")
+		problem.Text = name + " must be a rail from /api/v1/rfq/rails."
+		return 0, problem
 	}
 	return rail, nil
 }

@@ -118,9 +118,9 @@ func DeskProblem(err error) *wire.Problem {
 			Text: "The service is read-only now. Nothing was done.",
 		}
 	case errors.Is(err, desk.ErrStopped):
-		bad := overloaded("stopping", "The service is stopping. Nothing was done.")
-		bad.Stopping = true
-		return bad
+		problem := overloaded("stopping", "The service is stopping. Nothing was done.")
+		problem.Stopping = true
+		return problem
 	case errors.Is(err, desk.ErrBusy):
 		return overloaded("busy", "Too many requests are in progress. Nothing was done. Try again in a moment.")
 	default:

@@ -204,8 +204,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if l.slack > 0 {
 			conn = NewClientConn(conn, l.slack)
 		}
-		if bad := l.conns.add(conn); bad != nil {
-			l.conns.refuse(conn, bad)
+		if problem := l.conns.add(conn); problem != nil {
+			l.conns.refuse(conn, problem)
 			continue
 		}
 		return conn, nil

@@ -30,18 +30,18 @@ func TestLongMembers(t *testing.T) {
 	}{{1, ""}, {MaxMemberValue + 1, ""}, {1000, ""}, {1001, "too_long"}, {5000, "too_long"}} {
 		var m Members
 		text := strings.Repeat("x", c.size)
-		bad := DecodeObject([]byte(`{"b":"beta","tx":"`+text+`","a":""}`), table, &m)
+		problem := DecodeObject([]byte(`{"b":"beta","tx":"`+text+`","a":""}`), table, &m)
 		switch {
-		case c.reason == "" && (bad != nil || string(m.Get(1)) != text || string(m.Get(2)) != "beta" || m.Get(0) != nil):
-			t.Errorf("%d bytes: %+v, %q %q", c.size, bad, m.Get(1), m.Get(2))
-		case c.reason != "" && (bad == nil || bad.Reason != c.reason || bad.Field != "tx"):
-			t.Errorf("%d bytes: %+v", c.size, bad)
+		case c.reason == "" && (problem != nil || string(m.Get(1)) != text || string(m.Get(2)) != "beta" || m.Get(0) != nil):
+			t.Errorf("%d bytes: %+v, %q %q", c.size, problem, m.Get(1), m.Get(2))
+		case c.reason != "" && (problem == nil || problem.Reason != c.reason || problem.Field != "tx"):
+			t.Errorf("%d bytes: %+v", c.size, problem)
 		}
 	}
 	for _, body := range []string{`{"tx":""}`, `{"tx":null,"a":"x"}`, `{}`} {
 		var m Members
-		if bad := DecodeObject([]byte(body), table, &m); bad == nil || bad.Code != CodeMissingField || bad.Field != "tx" {
-			t.Errorf("%s: %+v", body, bad)
+		if problem := DecodeObject([]byte(body), table, &m); problem == nil || problem.Code != CodeMissingField || problem.Field != "tx" {
+			t.Errorf("%s: %+v", body, problem)
 		}
 	}
 }
@@ -147,16 +147,16 @@ func TestDecodeObject(t *testing.T) {
 		{body: `{"fill_usd":false,"order_id":7}`, code: CodeInvalidField, field: "fill_usd", reason: "wrong_type"},
 	} {
 		var m Members
-		bad := DecodeObject([]byte(c.body), sample, &m)
+		problem := DecodeObject([]byte(c.body), sample, &m)
 		if c.code == "" {
 			got := [3]string{string(m.Get(0)), string(m.Get(1)), string(m.Get(2))}
-			if bad != nil || got != c.want {
-				t.Errorf("%.80q: %q, %+v", c.body, got, bad)
+			if problem != nil || got != c.want {
+				t.Errorf("%.80q: %q, %+v", c.body, got, problem)
 			}
 			continue
 		}
-		if bad == nil || bad.Status != 400 || bad.Code != c.code || bad.Field != c.field || bad.Reason != c.reason {
-			t.Errorf("%.80q: %+v, want %s %s %s", c.body, bad, c.code, c.field, c.reason)
+		if problem == nil || problem.Status != 400 || problem.Code != c.code || problem.Field != c.field || problem.Reason != c.reason {
+			t.Errorf("%.80q: %+v, want %s %s %s", c.body, problem, c.code, c.field, c.reason)
 		}
 	}
 }
@@ -208,12 +208,12 @@ func FuzzDecodeObject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		before := bytes.Clone(body)
 		var m Members
-		bad := DecodeObject(body, sample, &m)
+		problem := DecodeObject(body, sample, &m)
 		if !bytes.Equal(before, body) {
 			t.Fatal("the body was changed")
 		}
-		if bad != nil {
-			checkRefusedBody(t, body, bad)
+		if problem != nil {
+			checkRefusedBody(t, body, problem)
 			return
 		}
 		d := json.NewDecoder(bytes.NewReader(body))
@@ -238,16 +238,16 @@ func FuzzDecodeObject(f *testing.F) {
 	})
 }
 
-func checkRefusedBody(t *testing.T, body []byte, bad *Problem) {
+func checkRefusedBody(t *testing.T, body []byte, problem *Problem) {
 	t.Helper()
-	if bad.Status != 400 || bad.Reason == "" && bad.Code != CodeMissingField {
-		t.Fatalf("%q: %+v", body, bad)
+	if problem.Status != 400 || problem.Reason == "" && problem.Code != CodeMissingField {
+		t.Fatalf("%q: %+v", body, problem)
 	}
-	if bad.Code == CodeInvalidJSON {
-		switch bad.Reason {
+	if problem.Code == CodeInvalidJSON {
+		switch problem.Reason {
 		case EmptyBody, ByteOrderMark, BadSyntax, TrailingData:
 			if json.Valid(body) {
-				t.Fatalf("%q: %s, but it is valid", body, bad.Reason)
+				t.Fatalf("%q: %s, but it is valid", body, problem.Reason)
 			}
 		case InvalidUTF8:
 			if utf8.Valid(body) {
@@ -255,19 +255,19 @@ func checkRefusedBody(t *testing.T, body []byte, bad *Problem) {
 			}
 		case NotAnObject, TooDeep, LoneSurrogate:
 		default:
-			t.Fatalf("reason %s", bad.Reason)
+			t.Fatalf("reason %s", problem.Reason)
 		}
 		return
 	}
 	if !json.Valid(body) || !utf8.Valid(body) {
-		t.Fatalf("%q: %s, but it is no JSON", body, bad.Code)
+		t.Fatalf("%q: %s, but it is no JSON", body, problem.Code)
 	}
 	for i := range sample {
-		if bad.Field == sample[i].Name {
+		if problem.Field == sample[i].Name {
 			return
 		}
 	}
-	if bad.Field != "" && !isPlainWord([]byte(bad.Field)) || bad.Reason != "unknown_field" {
-		t.Fatalf("%q: %+v", body, bad)
+	if problem.Field != "" && !isPlainWord([]byte(problem.Field)) || problem.Reason != "unknown_field" {
+		t.Fatalf("%q: %+v", body, problem)
 	}
 }

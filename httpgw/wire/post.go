@@ -36,12 +36,12 @@ type Answer struct {
 
 // ReadPost checks the headers of a POST and returns it.
 func ReadPost(ctx *fasthttp.RequestCtx) (*Post, *Problem) {
-	if bad := CheckMedia(&ctx.Request.Header); bad != nil {
-		return nil, bad
+	if problem := CheckMedia(&ctx.Request.Header); problem != nil {
+		return nil, problem
 	}
-	key, bad := idempotencyKey(&ctx.Request.Header)
-	if bad != nil {
-		return nil, bad
+	key, problem := idempotencyKey(&ctx.Request.Header)
+	if problem != nil {
+		return nil, problem
 	}
 	return &Post{Body: ctx.Request.Body(), Key: key}, nil
 }

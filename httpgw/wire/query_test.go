@@ -10,24 +10,24 @@ func TestLimitParam(t *testing.T) {
 	for query, want := range map[string]int{
 		"": 50, "limit=1": 1, "limit=100": 100, "limit=007": 7, "limit=%31%30": 10, "limit=1%30": 10, "x=1&limit=%33": 3,
 	} {
-		if got, bad := LimitParam([]byte(query), 50, 100); bad != nil || got != want {
-			t.Errorf("%s: %d, %v", query, got, bad)
+		if got, problem := LimitParam([]byte(query), 50, 100); problem != nil || got != want {
+			t.Errorf("%s: %d, %v", query, got, problem)
 		}
 	}
 	for _, query := range []string{
 		"limit=", "limit", "limit=0", "limit=101", "limit=-1", "limit=+1", "limit=%2B1", "limit=%3", "limit=%zz", "limit=1%00",
 		"limit=" + strings.Repeat("1", 10), "limit=" + strings.Repeat("%31", 33), "limit=1&limit=1",
 	} {
-		if got, bad := LimitParam([]byte(query), 50, 100); bad == nil {
+		if got, problem := LimitParam([]byte(query), 50, 100); problem == nil {
 			t.Errorf("%s is %d", query, got)
 		}
 	}
-	if got, bad := LimitParamFrom([]byte("limit=%30"), 0, 50, 100); bad != nil || got != 0 {
-		t.Errorf("a limit from 0: %d, %v", got, bad)
+	if got, problem := LimitParamFrom([]byte("limit=%30"), 0, 50, 100); problem != nil || got != 0 {
+		t.Errorf("a limit from 0: %d, %v", got, problem)
 	}
 	for _, query := range []string{"limit=101", "limit=-1", "limit=0&limit=0"} {
-		if got, bad := LimitParamFrom([]byte(query), 0, 50, 100); bad == nil || bad.Code != CodeInvalidLimit || bad.Field != "limit" {
-			t.Errorf("%s from 0: %d, %+v", query, got, bad)
+		if got, problem := LimitParamFrom([]byte(query), 0, 50, 100); problem == nil || problem.Code != CodeInvalidLimit || problem.Field != "limit" {
+			t.Errorf("%s from 0: %d, %+v", query, got, problem)
 		}
 	}
 }
@@ -37,17 +37,17 @@ func TestLimitParam(t *testing.T) {
 func TestCheckParams(t *testing.T) {
 	known := []string{"symbol", "limit"}
 	for _, query := range []string{"", "symbol=A", "limit=1&symbol=B", "&&", "=x", "symbol&limit", "symbol=A&pretty"} {
-		if bad := CheckParams([]byte(query), known); bad != nil {
-			t.Errorf("%q: %+v", query, bad)
+		if problem := CheckParams([]byte(query), known); problem != nil {
+			t.Errorf("%q: %+v", query, problem)
 		}
 	}
 	for query, field := range map[string]string{
 		"start=1": "start", "symbol=A&from=2": "from", "Symbol=A": "Symbol", "<b>=1": "", "%73ymbol=A": "", "a b": "",
 		strings.Repeat("a", maxEchoedName+1): "",
 	} {
-		bad := CheckParams([]byte(query), known)
-		if bad == nil || bad.Status != 400 || bad.Reason != "unknown_field" || bad.Field != field {
-			t.Errorf("%q: %+v", query, bad)
+		problem := CheckParams([]byte(query), known)
+		if problem == nil || problem.Status != 400 || problem.Reason != "unknown_field" || problem.Field != field {
+			t.Errorf("%q: %+v", query, problem)
 		}
 	}
 	query := []byte("symbol=SLUSD/USDC&limit=50")

@@ -156,8 +156,8 @@ const MaxSegment = 64
 // Page runs the handler of a GET.
 func (r *Route) Page(query, segment []byte) (*Page, *Problem) {
 	if r.Params != nil && len(query) > 0 {
-		if bad := CheckParams(query, r.Params); bad != nil {
-			return nil, bad
+		if problem := CheckParams(query, r.Params); problem != nil {
+			return nil, problem
 		}
 	}
 	switch {
