@@ -89,7 +89,7 @@ func (d *Desk) doKeyed(r rfq.Request, key *rfq.IdempotencyKey, w *waiter) (resul
 	if result, err = d.storedAnswer(key); result != nil || err != nil {
 		return result, false, err
 	}
-	f, unseen := d.table.join(key, w, seen)
+	f, storeStale := d.table.join(key, w, seen)
 	switch {
 	case f == nil:
 		// Another body is in flight. The key's answer may be stored by now.
@@ -100,7 +100,7 @@ func (d *Desk) doKeyed(r rfq.Request, key *rfq.IdempotencyKey, w *waiter) (resul
 	case w.joined:
 		return d.await(f, w)
 	}
-	if unseen {
+	if storeStale {
 		result, err = d.storedAnswer(key)
 	}
 	if result == nil && err == nil {
@@ -183,23 +183,23 @@ func (d *Desk) send(f *inflight, r rfq.Request, w *waiter) error {
 func (d *Desk) await(f *inflight, w *waiter) (result *Result, slotKept bool, err error) {
 	w.timer.Reset(d.o.Timeout)
 	defer w.timer.Stop()
-	final := false
+	endRequest := false
 	select {
 	case <-w.done:
 		return w.result, false, w.err
 	case <-w.timer.C:
 		err = ErrTimeout
 	case <-d.failed:
-		err, final = errFailedWaiting, true
+		err, endRequest = errFailedWaiting, true
 	case <-d.stopped:
-		err, final = errStoppedWaiting, true
+		err, endRequest = errStoppedWaiting, true
 	}
-	slotKept, left := d.table.abandon(f, w, final)
+	slotKept, left := d.table.abandon(f, w, endRequest)
 	if !left {
 		<-w.done
 		return w.result, false, w.err
 	}
-	if !final {
+	if !endRequest {
 		d.counts.timeouts.Add(1)
 	}
 	return nil, slotKept, err

@@ -154,7 +154,7 @@ func (t *table) complete(token uint64, r *Result) {
 func (t *table) close(f *inflight, r *Result, err error) {
 	s := t.keyShard(&f.key.ID)
 	s.mu.Lock()
-	if s.inflight[f.key.ID] != f { // its last waiter has left with final
+	if s.inflight[f.key.ID] != f { // its last waiter has ended it
 		s.mu.Unlock()
 		return
 	}
@@ -194,9 +194,9 @@ func (t *table) completed(id *[16]byte) uint64 {
 
 // join adds w to the key's request: to the one in flight with the same body (joined),
 // or to a new one that w must send. It returns nil if the request in flight has
-// another body. unseen: a request has left since the caller read since from completed,
+// another body. storeStale: a request has left since the caller read since from completed,
 // so the answer to a new one may be in the store.
-func (t *table) join(key *rfq.IdempotencyKey, w *waiter, since uint64) (f *inflight, unseen bool) {
+func (t *table) join(key *rfq.IdempotencyKey, w *waiter, since uint64) (f *inflight, storeStale bool) {
 	s := t.keyShard(&key.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,9 +219,9 @@ func (t *table) join(key *rfq.IdempotencyKey, w *waiter, since uint64) (f *infli
 }
 
 // abandon removes w from f before the outcome; ok is false if the outcome has been found
-// and is on its way to w. If f has a key and no waiter is left, f ends with final, and
-// without final it keeps w's slot.
-func (t *table) abandon(f *inflight, w *waiter, final bool) (slotKept, ok bool) {
+// and is on its way to w. If f has a key and no waiter is left, f ends with
+// endRequest set, and otherwise keeps w's slot.
+func (t *table) abandon(f *inflight, w *waiter, endRequest bool) (slotKept, ok bool) {
 	if f.key == (rfq.IdempotencyKey{}) {
 		return false, t.remove(f)
 	}
@@ -240,13 +240,13 @@ func (t *table) abandon(f *inflight, w *waiter, final bool) (slotKept, ok bool) 
 		}
 	}
 	empty := len(f.waiters) == 0
-	if empty && final {
+	if empty && endRequest {
 		delete(s.inflight, f.key.ID)
 	} else if empty {
 		f.abandoned, slotKept = true, true
 	}
 	s.mu.Unlock()
-	if empty && final {
+	if empty && endRequest {
 		t.remove(f)
 	}
 	return slotKept, true

@@ -239,7 +239,7 @@ func (f *Feed) prepare(n net.Conn, ip netip.Addr, e encoding, s *stream) (*conn,
 	if err != nil {
 		return nil, err
 	}
-	early, err := buffered(n, tcp)
+	earlyInput, err := buffered(n, tcp)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,7 @@ func (f *Feed) prepare(n net.Conn, ip netip.Addr, e encoding, s *stream) (*conn,
 	if err := errors.Join(tcp.SetWriteBuffer(f.o.SendBuffer), tcp.SetReadBuffer(receiveBuffer)); err != nil {
 		return nil, err
 	}
-	c := &conn{tcp: tcp, raw: raw, ip: ip, session: randomHex(), encoding: e, stream: s, early: early, drainLeft: maxDrain}
+	c := &conn{tcp: tcp, raw: raw, ip: ip, session: randomHex(), encoding: e, stream: s, earlyInput: earlyInput, drainLeft: maxDrain}
 	c.in.deflate = e == deflated
 	if e == eventStream {
 		c.ignoreInput, c.drainLeft = true, maxStreamInput
@@ -262,7 +262,7 @@ func (f *Feed) prepare(n net.Conn, ip netip.Addr, e encoding, s *stream) (*conn,
 // buffered returns the input that the server has read from tcp after the request, or nil,
 // and clears the server's deadlines. A read after its deadline returns buffered bytes and
 // does not touch the socket.
-func buffered(n net.Conn, tcp *net.TCPConn) (early []byte, err error) {
+func buffered(n net.Conn, tcp *net.TCPConn) (earlyInput []byte, err error) {
 	if err := tcp.SetReadDeadline(time.Unix(1, 0)); err != nil {
 		return nil, err
 	}
@@ -270,12 +270,12 @@ func buffered(n net.Conn, tcp *net.TCPConn) (early []byte, err error) {
 	for err == nil {
 		var got int
 		got, err = n.Read(buf[:])
-		early = append(early, buf[:got]...)
+		earlyInput = append(earlyInput, buf[:got]...)
 	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, err
 	}
-	return early, tcp.SetDeadline(time.Time{})
+	return earlyInput, tcp.SetDeadline(time.Time{})
 }
 
 // tcpConn returns the socket under fasthttp's connection. It does not look under TLS,

@@ -18,9 +18,9 @@ type subscription struct {
 	index int // in topic.subs
 	// stale: the subscriber waits for a snapshot and gets no update before it.
 	stale bool
-	// ahead is the subscriber's seq while the shard has not reached it; the subscriber
+	// aheadOfShard is the subscriber's seq while the shard has not reached it; the subscriber
 	// resumed from another shard or process. Zero = not ahead.
-	ahead uint64
+	aheadOfShard uint64
 }
 
 // frame is a pending message. An update or snapshot has a sub, and may be dropped and
@@ -85,9 +85,9 @@ type conn struct {
 	messageSince atomic.Int64
 
 	// Of the reader.
-	in    decoder
-	rate  ratelimit.Bucket // of messages; holds those of one second
-	early []byte           // input that came with the upgrade request
+	in         decoder
+	rate       ratelimit.Bucket // of messages; holds those of one second
+	earlyInput []byte           // input that came with the upgrade request
 	// ignoreInput: discard further input, at most drainLeft bytes.
 	ignoreInput bool
 	drainLeft   int
@@ -183,10 +183,10 @@ func (c *conn) markStale(sub *subscription) {
 // has reports whether the subscriber, being ahead, already has the update to seq. With
 // the first update that it does not have it is no longer ahead.
 func (sub *subscription) has(seq uint64) bool {
-	if sub.ahead < seq {
-		sub.ahead = 0
+	if sub.aheadOfShard < seq {
+		sub.aheadOfShard = 0
 	}
-	return sub.ahead != 0
+	return sub.aheadOfShard != 0
 }
 
 // encodeOwn returns a copy of one of the encoder's frames in c's encoding.

@@ -22,7 +22,7 @@ type counters struct {
 	published     atomic.Uint64
 	deskSeq       atomic.Uint64
 	lag           atomic.Int64
-	byEncoding    [encodings]atomic.Int64 // open connections
+	byEncoding    [numEncodings]atomic.Int64 // open connections
 }
 
 // Stats are the figures at one moment. All but the gauges only grow.

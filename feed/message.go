@@ -33,8 +33,8 @@ func (m *encodedMessage) as(d encoding, z *deflater) []byte {
 type encoding uint8
 
 const (
-	plain       encoding = iota // WebSocket frames
-	deflated                    // WebSocket frames, snapshots compressed (RFC 7692)
-	eventStream                 // server-sent events
-	encodings                   // their number
+	plain        encoding = iota // WebSocket frames
+	deflated                     // WebSocket frames, snapshots compressed (RFC 7692)
+	eventStream                  // server-sent events
+	numEncodings                 // their number
 )

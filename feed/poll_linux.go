@@ -65,7 +65,7 @@ func newPoll(f *Feed) (*poll, error) {
 // add begins to read c, at once if it has early input. The shard calls it once.
 func (p *poll) add(c *conn) error {
 	events := uint32(syscall.EPOLLIN)
-	if c.early != nil {
+	if c.earlyInput != nil {
 		events |= syscall.EPOLLOUT // ready at once
 	}
 	p.mu.Lock()
@@ -143,9 +143,9 @@ func (p *poll) collectReady() {
 
 // read reads c once and reports whether to read it again.
 func (p *poll) read(c *conn) bool {
-	if early := c.early; early != nil {
-		c.early = nil
-		return p.watch(c, syscall.EPOLL_CTL_MOD, syscall.EPOLLIN) == nil && p.reader.receive(c, early)
+	if earlyInput := c.earlyInput; earlyInput != nil {
+		c.earlyInput = nil
+		return p.watch(c, syscall.EPOLL_CTL_MOD, syscall.EPOLLIN) == nil && p.reader.receive(c, earlyInput)
 	}
 	if err := c.raw.Control(p.fill); err != nil {
 		return true // the shard has closed it

@@ -49,8 +49,8 @@ func (p *poll) run() {
 // read reads c to its end and reports to its shard that it is gone.
 func (p *poll) read(c *conn) {
 	r := &reader{feed: p.feed, now: time.Now()}
-	more := r.receive(c, c.early)
-	c.early = nil
+	more := r.receive(c, c.earlyInput)
+	c.earlyInput = nil
 	for more {
 		n, err := c.tcp.Read(r.buf[:])
 		r.now = time.Now()

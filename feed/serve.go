@@ -62,11 +62,11 @@ func (s *shard) serve(c *conn, r *request) {
 }
 
 // addedSub is a new subscription of a request. If resumed is set, the updates in
-// missed bring the client up to date; otherwise a snapshot does.
+// missedUpdates bring the client up to date; otherwise a snapshot does.
 type addedSub struct {
-	sub     *subscription
-	resumed bool
-	missed  []byte
+	sub           *subscription
+	resumed       bool
+	missedUpdates []byte
 }
 
 // subscribe adds or restarts subscriptions, acknowledges them, and then sends the updates
@@ -82,12 +82,12 @@ func (s *shard) subscribe(c *conn, r *request) {
 			continue
 		}
 		j := addedSub{sub: s.add(c, ref)}
-		if j.sub.ahead = s.aheadSeq(ref, r); j.sub.ahead != 0 {
+		if j.sub.aheadOfShard = s.aheadSeq(ref, r); j.sub.aheadOfShard != 0 {
 			j.resumed, c.aheadUntil = true, s.now.Add(s.feed.o.AheadWithin)
 		} else {
-			j.missed, j.resumed = s.missed(ref, r, room)
+			j.missedUpdates, j.resumed = s.missedUpdates(ref, r, room)
 		}
-		room -= len(j.missed)
+		room -= len(j.missedUpdates)
 		added = append(added, j)
 	}
 	if r.heartbeat != nil && len(added) > 0 {
@@ -96,7 +96,7 @@ func (s *shard) subscribe(c *conn, r *request) {
 	s.enc.openAck(r.action, r.id, len(added) > 0)
 	for i, j := range added {
 		t := j.sub.topic
-		s.enc.subscribed(t.in, t.kind, max(s.position(t).seq, j.sub.ahead), j.resumed, i > 0)
+		s.enc.subscribed(t.in, t.kind, max(s.position(t).seq, j.sub.aheadOfShard), j.resumed, i > 0)
 	}
 	s.reply(c, s.enc.closeAck(r.rejected))
 	for _, j := range added {
@@ -105,20 +105,20 @@ func (s *shard) subscribe(c *conn, r *request) {
 			return
 		case !j.resumed:
 			c.markStale(j.sub)
-		case len(j.missed) > 0 && c.encoding == eventStream:
-			c.push(appendEvents(nil, j.missed), nil)
-		case len(j.missed) > 0:
-			c.push(j.missed, nil)
+		case len(j.missedUpdates) > 0 && c.encoding == eventStream:
+			c.push(appendEvents(nil, j.missedUpdates), nil)
+		case len(j.missedUpdates) > 0:
+			c.push(j.missedUpdates, nil)
 		}
 	}
 	s.refresh(c)
 	s.scheduleWrite(c)
 }
 
-// missed returns the updates from the client's position to the shard's, and whether they
+// missedUpdates returns the updates from the client's position to the shard's, and whether they
 // are available. The ticker and the tickets have no history, because their sequence
 // numbers count the publications of one process.
-func (s *shard) missed(ref topicRef, r *request, room int) ([]byte, bool) {
+func (s *shard) missedUpdates(ref topicRef, r *request, room int) ([]byte, bool) {
 	if ref.kind >= ticker {
 		return nil, false
 	}

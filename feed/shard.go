@@ -291,7 +291,7 @@ func (s *shard) refresh(c *conn) {
 		if c.updateBytes > s.feed.o.MaxPending/2 {
 			return
 		}
-		sub.stale, sub.ahead = false, 0
+		sub.stale, sub.aheadOfShard = false, 0
 		c.staleSubs--
 		c.push(s.snapshot(sub.topic, c.encoding), sub)
 	}
@@ -346,7 +346,7 @@ func (s *shard) heartbeat(c *conn) {
 	s.enc.openHeartbeat(s.feed.o.Clock().UnixNano())
 	more := false
 	for _, sub := range c.subs {
-		if at := s.position(sub.topic).seq; !sub.stale && sub.ahead <= at {
+		if at := s.position(sub.topic).seq; !sub.stale && sub.aheadOfShard <= at {
 			s.enc.heartbeatSeq(sub.topic.in, sub.topic.kind, at, more)
 			more = true
 		}

@@ -21,14 +21,14 @@ const (
 	Hour4
 	Day1
 
-	intervals = int(Day1)
+	numIntervals = int(Day1)
 )
 
-var lengths = [intervals]time.Duration{
+var lengths = [numIntervals]time.Duration{
 	time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 4 * time.Hour, 24 * time.Hour,
 }
 
-var names = [intervals]string{"1m", "5m", "15m", "1h", "4h", "1d"}
+var names = [numIntervals]string{"1m", "5m", "15m", "1h", "4h", "1d"}
 
 // String returns the interval in JSON: "1m".
 func (i Interval) String() string { return names[i-1] }
