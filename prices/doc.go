@@ -21,6 +21,6 @@
 //
 // Cost: one getMultipleAccounts a second from each node, for all assets together.
 //
-// Concurrency: Judge is pure; an Average belongs to one goroutine; State and Try of a
-// Feed may be called from any goroutine.
+// Concurrency: Judge is pure; an Average belongs to one goroutine; State,
+// SetOperatorPrice and CheckOperatorPrice of a Feed may be called from any goroutine.
 package prices

@@ -47,9 +47,9 @@ type Asset struct {
 	// of the average.
 	Pool   func() (price market.USDPrice, at int64, ok bool)
 	Window time.Duration
-	// Typed is the last price that an operator has set, and TypedAt when; 0: none.
-	Typed   market.USDPrice
-	TypedAt int64 // Unix nanoseconds
+	// OperatorPrice is the last price that an operator has set, and OperatorPriceAt when; 0: none.
+	OperatorPrice   market.USDPrice
+	OperatorPriceAt int64 // Unix nanoseconds
 }
 
 // Options are those of a Feed.
@@ -69,16 +69,16 @@ type Options struct {
 // Feed reads the sources of all assets at a steady pace and publishes the judgements of
 // their rules.
 //
-// Concurrency: State and Try may be called from any goroutine.
+// Concurrency: State, SetOperatorPrice and CheckOperatorPrice may be called from any goroutine.
 type Feed struct {
 	o        Options
 	averages []*Average    // of Run's goroutine; nil without a pool
 	last     []Observation // the newest agreed price of Pyth, of Run's goroutine; Price 0: none
 	first    chan struct{} // closed after the first cycle
 
-	mu    sync.Mutex
-	state []State
-	typed []Observation // by operators; Price 0: none
+	mu             sync.Mutex
+	state          []State
+	operatorPrices []Observation // by operators; Price 0: none
 }
 
 // State is the state of one asset.
@@ -100,7 +100,7 @@ func NewFeed(o Options) (*Feed, error) {
 	if len(o.Assets) == 0 || len(o.Assets) > MaxAssets {
 		return nil, fmt.Errorf("%w: %d assets, must be 1 to %d", ErrOptions, len(o.Assets), MaxAssets)
 	}
-	f := &Feed{o: o, averages: make([]*Average, len(o.Assets)), state: make([]State, len(o.Assets)), typed: make([]Observation, len(o.Assets)), last: make([]Observation, len(o.Assets)), first: make(chan struct{})}
+	f := &Feed{o: o, averages: make([]*Average, len(o.Assets)), state: make([]State, len(o.Assets)), operatorPrices: make([]Observation, len(o.Assets)), last: make([]Observation, len(o.Assets)), first: make(chan struct{})}
 	for i := range o.Assets {
 		a := &o.Assets[i]
 		if err := a.Rule.Validate(); err != nil {
@@ -111,7 +111,7 @@ func NewFeed(o Options) (*Feed, error) {
 				return nil, fmt.Errorf("%w: %s: source %v is in the rule, but not configured", ErrOptions, a.Name, s)
 			}
 		}
-		f.typed[i] = Observation{Source: Operator, Price: a.Typed, At: a.TypedAt}
+		f.operatorPrices[i] = Observation{Source: Operator, Price: a.OperatorPrice, At: a.OperatorPriceAt}
 		if a.Pool != nil {
 			f.averages[i] = NewAverage(int64(a.Window), a.Rule.MaxAge)
 		}
@@ -144,9 +144,9 @@ var ErrNoOperator = errors.New("the rule of this asset has no source operator")
 // ErrDisagrees means that a price is further from another source than the rule allows.
 var ErrDisagrees = errors.New("the price is too far from another source")
 
-// Try checks a price that an operator wants to set for asset i now. Errors:
+// CheckOperatorPrice checks a price that an operator wants to set for asset i now. Errors:
 // [ErrNoOperator], [ErrDisagrees].
-func (f *Feed) Try(i int, price market.USDPrice) error {
+func (f *Feed) CheckOperatorPrice(i int, price market.USDPrice) error {
 	rule := &f.o.Assets[i].Rule
 	if !slices.Contains(rule.Sources, Operator) {
 		return fmt.Errorf("%w: its sources are %v", ErrNoOperator, rule.Sources)
@@ -164,22 +164,22 @@ func (f *Feed) Try(i int, price market.USDPrice) error {
 	return nil
 }
 
-// SetTyped sets the price of asset i that an operator has set at a time, in Unix
+// SetOperatorPrice sets the price of asset i that an operator has set at a time, in Unix
 // nanoseconds.
-func (f *Feed) SetTyped(i int, price market.USDPrice, at int64) {
+func (f *Feed) SetOperatorPrice(i int, price market.USDPrice, at int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.typed[i] = Observation{Source: Operator, Price: price, At: at}
+	f.operatorPrices[i] = Observation{Source: Operator, Price: price, At: at}
 }
 
-// typedPrice returns the price of asset i that an operator has set; none: empty.
-func (f *Feed) typedPrice(i int) []Observation {
+// operatorPrice returns the price of asset i that an operator has set; none: empty.
+func (f *Feed) operatorPrice(i int) []Observation {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.typed[i].Price == 0 {
+	if f.operatorPrices[i].Price == 0 {
 		return nil
 	}
-	return f.typed[i : i+1 : i+1]
+	return f.operatorPrices[i : i+1 : i+1]
 }
 
 // First returns a channel that is closed once all sources were read and their judgements
@@ -204,7 +204,7 @@ func (f *Feed) cycle(ctx context.Context) {
 		a := &f.o.Assets[i]
 		s := State{ReadAt: now}
 		s.Observed, s.Nodes = f.observe(i, views, now)
-		s.Observed = append(s.Observed, f.typedPrice(i)...)
+		s.Observed = append(s.Observed, f.operatorPrice(i)...)
 		s.Judgement = a.Rule.Judge(now, s.Observed)
 		f.mu.Lock()
 		s.published, s.sentAt, s.refused = f.state[i].published, f.state[i].sentAt, f.state[i].refused

@@ -250,7 +250,7 @@ func TestSourcesTogether(t *testing.T) {
 	run(t, asset, func(r *rig) {
 		r.nodes = []func() *rpc.Account{saying(dollars(150))}
 		r.after(90)
-		r.feed.SetTyped(0, dollars(150), time.Now().UnixNano())
+		r.feed.SetOperatorPrice(0, dollars(150), time.Now().UnixNano())
 		if j := r.after(10); j.Price != dollars(150) || j.Faults != [3]Fault{} {
 			t.Fatalf("%+v", j)
 		}
@@ -280,20 +280,20 @@ func TestTyped(t *testing.T) {
 	run(t, asset, func(r *rig) {
 		r.nodes = []func() *rpc.Account{saying(dollars(150))}
 		r.after(1)
-		if err := r.feed.Try(0, dollars(152)); !errors.Is(err, ErrDisagrees) {
+		if err := r.feed.CheckOperatorPrice(0, dollars(152)); !errors.Is(err, ErrDisagrees) {
 			t.Errorf("far from Pyth: %v", err)
 		}
-		if err := r.feed.Try(0, dollars(151)); err != nil {
+		if err := r.feed.CheckOperatorPrice(0, dollars(151)); err != nil {
 			t.Errorf("near Pyth: %v", err)
 		}
 		r.nodes[0] = nil
 		if j := r.after(30); j.Fault == NoFault {
 			t.Fatalf("without Pyth: %+v", j)
 		}
-		if err := r.feed.Try(0, dollars(152)); err != nil {
+		if err := r.feed.CheckOperatorPrice(0, dollars(152)); err != nil {
 			t.Errorf("without Pyth: %v", err)
 		}
-		r.feed.SetTyped(0, dollars(152), time.Now().UnixNano())
+		r.feed.SetOperatorPrice(0, dollars(152), time.Now().UnixNano())
 		if j := r.after(1); j.Price != dollars(152) || j.Source != Operator {
 			t.Errorf("%+v", j)
 		}
@@ -303,10 +303,10 @@ func TestTyped(t *testing.T) {
 	})
 	run(t, pythOnly, func(r *rig) {
 		r.nodes = []func() *rpc.Account{saying(dollars(150))}
-		if err := r.feed.Try(0, dollars(150)); !errors.Is(err, ErrNoOperator) {
+		if err := r.feed.CheckOperatorPrice(0, dollars(150)); !errors.Is(err, ErrNoOperator) {
 			t.Errorf("without the source operator: %v", err)
 		}
-		r.feed.SetTyped(0, dollars(10), time.Now().UnixNano())
+		r.feed.SetOperatorPrice(0, dollars(10), time.Now().UnixNano())
 		if j := r.after(2); j.Price != dollars(150) {
 			t.Errorf("an operator's price that the rule does not name: %+v", j)
 		}

@@ -73,7 +73,7 @@ func openPrices(s *Service) (*priceFeed, error) {
 		if rule := c.Prices[a.Name]; rule.Has(prices.Pool) {
 			a.Pool = s.mirror.poolPrice(rule.Pool)
 		}
-		a.Typed, a.TypedAt = lastTyped(s.desk.View(), &a)
+		a.OperatorPrice, a.OperatorPriceAt = lastOperatorPrice(s.desk.View(), &a)
 		p.assets = append(p.assets, a)
 	}
 	if len(p.assets) == 0 {
@@ -101,8 +101,8 @@ func (noNodes) AccountsFromAll(context.Context, []solana.Address, rpc.Commitment
 	return nil, errNoNode
 }
 
-// lastTyped returns the price of an asset if an operator has set the one in force.
-func lastTyped(v *rfq.View, a *pricedAsset) (price market.USDPrice, at int64) {
+// lastOperatorPrice returns the price of an asset if an operator has set the one in force.
+func lastOperatorPrice(v *rfq.View, a *pricedAsset) (price market.USDPrice, at int64) {
 	if a.rail {
 		for i := range v.RailPrices {
 			if r := &v.RailPrices[i]; r.Rail == market.RailSOL && byOperator(r.Source) {
@@ -169,10 +169,10 @@ func (p *priceFeed) TryPrice(asset string, price market.USDPrice) (taken func(),
 	if i < 0 {
 		return func() {}, nil
 	}
-	if err := p.Try(i, price); err != nil {
+	if err := p.CheckOperatorPrice(i, price); err != nil {
 		return nil, err
 	}
-	return func() { p.SetTyped(i, price, time.Now().UnixNano()) }, nil
+	return func() { p.SetOperatorPrice(i, price, time.Now().UnixNano()) }, nil
 }
 
 // AssetPrices returns the prices of the assets that have rules.

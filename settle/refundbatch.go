@@ -119,8 +119,9 @@ func (r *refunder) recordAgain(p *rfq.Payment, list []*store.Refund) error {
 }
 
 // unrecordedRefund searches the chain for a refund of a payment that is not among known.
-// It finds what was sent before the restore of an old backup: the tracker finds its end. As with deliveries, only the newest transactions are read. Errors: errLater
-// if there is one, [ErrChain].
+// It finds refunds that were sent before the restore of an old backup; the tracker finds
+// their end. As with deliveries, only the newest transactions are read. Errors: errLater if
+// there is one, [ErrChain].
 func (r *refunder) unrecordedRefund(ctx context.Context, p *rfq.Payment, known []*store.Refund) error {
 	infos, err := r.node.Signatures(ctx, binding.RefundReference(p.Signature), rpc.Page{Limit: maxSearched + len(known)}, rpc.Confirmed)
 	if err != nil {
@@ -132,8 +133,11 @@ func (r *refunder) unrecordedRefund(ctx context.Context, p *rfq.Payment, known [
 			continue
 		}
 		t, ok, err := r.node.Transaction(ctx, signature, rpc.Confirmed)
-		if err != nil || !ok {
-			return fmt.Errorf("%w: transaction %s is listed and not read: %w", ErrChain, signature, err)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w: reading transaction %s: %w", ErrChain, signature, err)
+		case !ok:
+			return fmt.Errorf("%w: a node lists transaction %s, but does not return it", ErrChain, signature)
 		}
 		shape, err := cosign.CheckRefund(t.Tx.Signed, r.signer.Address())
 		if err != nil || t.Failed || !slices.ContainsFunc(shape.Items, func(x cosign.RefundItem) bool { return x.Payment == p.Signature }) {

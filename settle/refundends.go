@@ -15,9 +15,9 @@ import (
 	"blockdesk/settle/store"
 )
 
-// advance takes a stored transaction of refunds on: the desk's promise, the signature, the
-// tracker. fresh means that this process has just made it, so nobody has signed it. A
-// transaction that cannot go on now stays open, and is taken on again.
+// advance continues with a stored transaction of refunds: the desk's promise, the signature,
+// the tracker. fresh means that this process has just made it, so it is not signed. A
+// transaction that cannot go on now stays open and is tried again.
 func (r *refunder) advance(ctx context.Context, x *store.Refund, fresh bool) {
 	err := r.tryAdvance(ctx, x)
 	refused := (*cosign.RefundRefused)(nil)
@@ -31,7 +31,7 @@ func (r *refunder) advance(ctx context.Context, x *store.Refund, fresh bool) {
 			return
 		}
 	case errors.As(err, &refused) || errors.Is(err, cosign.ErrRefundTerms) || errors.Is(err, errOutdated):
-		// It may have been signed in another life: wait until it can no longer land.
+		// An earlier process may have signed it: wait until it can no longer land.
 		err = r.tracker.Await(broadcast.Missing{
 			Kind: cosign.Refund, Hash: x.Hash, Reference: binding.RefundReference(x.Items[0].Payment), LastValid: x.LastValid, AllowedAt: x.MadeAt,
 		})
@@ -39,7 +39,7 @@ func (r *refunder) advance(ctx context.Context, x *store.Refund, fresh bool) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	r.log.Warn("refund waits", "refund", x.Hash.String(), "error", err)
+	r.log.Warn("refund delayed", "refund", x.Hash.String(), "error", err)
 	for i := range x.Items {
 		r.fail(x.Items[i].Payment, problemOfRefund(err))
 	}
@@ -94,12 +94,13 @@ func (r *refunder) promiseAgain(x *store.Refund) {
 	for i := range x.Items {
 		result, err := r.desk.Do(&rfq.BeginRefund{Header: rfq.Header{Operator: x.Operator}, Signature: x.Items[i].Payment, Proof: x.Hash})
 		if err == nil && result.Reason != 0 {
-			r.log.Error("signed refund without its promise in the journal", "payment", x.Items[i].Payment.String(), "reason", result.Reason.String())
+			r.log.Error("journal lost a signed refund, promise refused", "payment", x.Items[i].Payment.String(), "reason", result.Reason.String())
 		}
 	}
 }
 
-// resumeOpen takes open transactions on: those of another life, and those that had to wait.
+// resumeOpen continues with open transactions: those of an earlier process, and those that
+// had to wait.
 func (r *refunder) resumeOpen(ctx context.Context) {
 	list := r.open
 	r.open = nil
@@ -186,7 +187,7 @@ func (r *refundOrders) recordRefund(end *broadcast.Result) error {
 		}
 		err := r.store.Refunds.End(end.Hash, state, r.now())
 		if errors.Is(err, store.ErrConflict) {
-			r.log.Error("refund has two ends", "refund", end.Hash.String(), "end", end.End.String())
+			r.log.Error("refund ended in two ways", "refund", end.Hash.String(), "end", end.End.String())
 			err = nil
 		}
 		if err != nil {

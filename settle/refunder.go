@@ -30,7 +30,7 @@ const (
 	problemRefundedTwice = "refunded_before" // the chain or the store has another refund of it
 )
 
-// refundCheckEvery is the pause between two looks at orders that wait.
+// refundCheckEvery is the pause between two checks of the waiting orders.
 const refundCheckEvery = time.Second
 
 // refunder pays payments back on an operator's order: see "A refund" in the package
@@ -50,8 +50,8 @@ type refunder struct {
 	orphans []rfq.Payment
 }
 
-// refundOrders are the orders to pay back, and what becomes of them. Safe for concurrent
-// use.
+// refundOrders are the orders to pay back, with the problem and the next try of each. Safe
+// for concurrent use.
 type refundOrders struct {
 	*env
 	refunds              *refunds
@@ -259,7 +259,7 @@ func (r *refundOrders) fail(payment solana.Signature, problem string) {
 	x.problem, x.notUntil = problem, r.now()+int64(pause)
 }
 
-// later makes a payment wait for what is under way.
+// later makes a payment wait for an operation that is under way.
 func (r *refundOrders) later(payment solana.Signature) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 
 // guard is the last check before the desk signs a delivery or a countersignature. Everything
 // else has been promised, so it refuses only if the price has moved too far against the desk,
-// or while nobody can say whether it has; if deliveries are locked; and if the desk does not
-// hold the atoms. Its reasons come in this order: Locked, PriceUnavailable or PriceStale,
+// or while no fresh price shows whether it has; if deliveries are locked; and if the desk's
+// wallet holds too little. Its reasons come in this order: Locked, PriceUnavailable or PriceStale,
 // Inventory, PriceCorridor.
 func (m *Machine) guard(c *Claim) refusal {
 	t := &c.Terms
@@ -92,13 +92,13 @@ func mul3(a, b, c uint64) [3]uint64 {
 }
 
 // movedBeyond reports whether a price went from old to next by more than bps, in either
-// direction. A price that was not there has not moved.
+// direction. If old is 0 there was no price, and none has moved.
 func movedBeyond(old, next market.USDPrice, bps uint16) bool {
 	return old != 0 && exceeds(uint64(max(old, next)), 1, uint64(min(old, next)), 1, bps)
 }
 
-// endMovedQuotes ends the quotes of p that a new anchor makes too old: those of the rails whose
-// FirmBps it moved beyond, or all if it was withdrawn.
+// endMovedQuotes ends the quotes of p that a new anchor makes obsolete: those of the rails
+// whose FirmBps the move exceeds, or all if the anchor was withdrawn.
 func (m *Machine) endMovedQuotes(p *Pair, old market.USDPrice) {
 	var ended market.Rails
 	for r := market.RailUSDC; r < market.RailCount; r++ {
