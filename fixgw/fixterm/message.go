@@ -67,7 +67,7 @@ func (t *Terminal) render(m message) []Report {
 		return one(tradingStatus(m))
 	}
 	r := begin(m, "message")
-	r.sentence = "message of type " + m.typ()
+	r.sentence = "of type " + m.typ()
 	return one(r)
 }
 
