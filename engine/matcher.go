@@ -62,6 +62,10 @@ func (m *matcher) run() {
 	e.replica.Digest = m.digest
 }
 
+// prefetchAhead is how many commands of a batch are prefetched at a time: enough for the
+// loads to overlap, few enough that their lines are still in the cache when they are needed.
+const prefetchAhead = 8
+
 // batch stamps n commands, hands them to the journaler and applies them at the same time.
 // Without wake the caller must wake the journaler.
 func (m *matcher) batch(n uint64, wake bool) {
@@ -83,8 +87,8 @@ func (m *matcher) batch(n uint64, wake bool) {
 
 	state := e.replica.State
 	for p := m.next; p < end; p++ {
-		if (p-m.next)%PrefetchAhead == 0 && end-p > 1 {
-			for q := p; q < min(p+PrefetchAhead, end); q++ {
+		if (p-m.next)%prefetchAhead == 0 && end-p > 1 {
+			for q := p; q < min(p+prefetchAhead, end); q++ {
 				state.Prefetch(&r.slots[q&r.mask])
 			}
 		}

@@ -192,10 +192,6 @@ func (s *State) Apply(c *Command, out *event.Sink) {
 	}
 }
 
-// PrefetchAhead is how many commands to prefetch at a time: enough for the loads to
-// overlap, few enough for their lines to be in the cache still when they are needed.
-const PrefetchAhead = 8
-
 // Prefetch loads what Apply will read of the order that c names into the CPU's cache, so
 // that the loads for several commands overlap. It changes nothing that Apply depends on.
 func (s *State) Prefetch(c *Command) {

@@ -15,6 +15,7 @@ import (
 const (
 	blockCommands = 8192 // in a block, at least
 	blocksAhead   = 3
+	prefetchAhead = 16 // commands; more than the matcher's, because nothing else runs on that core
 )
 
 // block carries decoded frames from the reader to the applier.
@@ -114,7 +115,7 @@ func (p *replay) apply(r *engine.Replica, b *block, end position) (position, err
 			return end, fmt.Errorf("seq %d: %w", f.after.first, digestError(r.Digest, f.eventHash))
 		}
 		for j := begin; j < f.end; j++ {
-			if j%engine.PrefetchAhead == 0 {
+			if j%prefetchAhead == 0 {
 				prefetch(r.State, b.commands[j:])
 			}
 			c := &b.commands[j]
@@ -135,7 +136,7 @@ func (p *replay) apply(r *engine.Replica, b *block, end position) (position, err
 }
 
 func prefetch(s *engine.State, next []engine.Command) {
-	for i := range min(len(next), engine.PrefetchAhead) {
+	for i := range min(len(next), prefetchAhead) {
 		s.Prefetch(&next[i])
 	}
 }
