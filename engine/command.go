@@ -44,11 +44,16 @@ const (
 	MirrorRefresh Kind = 13
 	// MirrorTrade reports an on-chain trade: see MirrorTradeCommand.
 	MirrorTrade Kind = 14
+	// QuoteMass carries the last piece of a mass quote, after Fragments with the others: see
+	// MassQuoteCommands.
+	QuoteMass Kind = 15
 )
 
-// piece reports whether commands of the kind carry a piece for an Assembler: Fragment, Desk
-// and MirrorRefresh.
-func (k Kind) piece() bool { return k-Fragment <= MirrorRefresh-Fragment }
+// piece reports whether commands of the kind carry a piece for an Assembler: Fragment, Desk,
+// MirrorRefresh and QuoteMass.
+func (k Kind) piece() bool {
+	return k >= Fragment && (k <= MirrorRefresh || k == QuoteMass)
+}
 
 // Values of Command.Status.
 const (

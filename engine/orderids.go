@@ -22,12 +22,15 @@ type OrderIDs struct {
 	_     cacheLine
 }
 
-// Next returns the next id. Once the ids of the epoch are used up it returns 0, which the
+// Next returns the next id: NextN(1).
+func (o *OrderIDs) Next() market.OrderID { return o.NextN(1) }
+
+// NextN returns the first of n consecutive ids, n at least 1. Once the ids of the epoch are used up it returns 0, which the
 // engine refuses; a restart begins a new epoch.
-func (o *OrderIDs) Next() market.OrderID {
-	n := o.given.Add(1)
-	if n>>orderIDBits != 0 {
+func (o *OrderIDs) NextN(n int) market.OrderID {
+	last := o.given.Add(uint64(n))
+	if last>>orderIDBits != 0 {
 		return 0
 	}
-	return market.OrderID(o.epoch<<orderIDBits | n)
+	return market.OrderID(o.epoch<<orderIDBits | (last - uint64(n) + 1))
 }

@@ -9,7 +9,7 @@ import (
 	"blockdesk/market"
 )
 
-// A State's snapshot, version 2 or 3: exactly what later commands depend on, in one
+// A State's snapshot, version 2, 3 or 4: exactly what later commands depend on, in one
 // canonical order, so that equal states have equal bytes with both book implementations.
 // Little-endian; unnamed bytes are zero; no checksum, because persist adds one.
 //
@@ -69,12 +69,29 @@ import (
 //	└────┴──────┴──────┴───┴──────┴─────────┴───────────┴─────────────────────┘
 //	  a level: price u64, qty u64
 //
-// A state without data of mirrored instruments is written as version 2, so that its bytes
-// and hash stay those of earlier programs. Version 1 had no desk.
+//	quote sets (version 4; mirrored is there too)
+//	 0       2
+//	┌───────┬─────────────────────────────────────────────────────┐
+//	│ count │ the quote sets, by participant, session and number  │
+//	└───────┴─────────────────────────────────────────────────────┘
+//	 0         2         4        6         7        8           12      16       24      32
+//	┌─────────┬─────────┬────────┬─────────┬────────┬───────────┬───────┬────────┬───────┬─────────┐
+//	│ partic. │ session │ number │ entries │ pulled │ max fills │ fills │ window │ since │ entries │
+//	└─────────┴─────────┴────────┴─────────┴────────┴───────────┴───────┴────────┴───────┴─────────┘
+//	 0            2   8        16       24        32       40
+//	┌────────────┬───┬────────┬────────┬─────────┬────────┐
+//	│ instrument │ 0 │ bid id │ ask id │ max qty │ traded │
+//	└────────────┴───┴────────┴────────┴─────────┴────────┘
+//
+// A state without quote sets is written as version 3, and without data of mirrored
+// instruments either as version 2, so that its bytes and hash stay those of earlier programs.
+// Version 1 had no desk.
 const (
 	stateMagic   = "BDST"
-	stateVersion = 3
-	// stateVersion2 lacks mirrored instruments.
+	stateVersion = 4
+	// stateVersion3 lacks quote sets.
+	stateVersion3 = 3
+	// stateVersion2 lacks mirrored instruments too.
 	stateVersion2 = 2
 
 	stateHeaderSize       = 48
@@ -92,8 +109,11 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 	le := binary.LittleEndian
 	mirrored := s.mirroredCount()
 	version := uint16(stateVersion2)
-	if mirrored > 0 {
+	switch {
+	case s.quotes.Len() > 0:
 		version = stateVersion
+	case mirrored > 0:
+		version = stateVersion3
 	}
 	dst = slices.Grow(dst, s.booksSize())
 	dst = append(dst, stateMagic...)
@@ -115,8 +135,11 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 		}
 	}
 	dst = s.appendDesk(dst)
-	if mirrored > 0 {
+	if version >= stateVersion3 {
 		dst = s.appendMirrored(dst, mirrored)
+	}
+	if version >= stateVersion {
+		dst = s.quotes.AppendSnapshot(dst)
 	}
 	return dst
 }

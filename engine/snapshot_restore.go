@@ -78,6 +78,9 @@ func RestoreState(data []byte, o StateOptions) (*State, error) {
 	if err := s.restoreMirrored(r, h.version); err != nil {
 		return nil, err
 	}
+	if err := s.restoreQuotes(r, h.version); err != nil {
+		return nil, err
+	}
 	if r.short || len(r.data) != 0 {
 		return nil, fmt.Errorf("length %d: %w", len(data), ErrSnapshot)
 	}
@@ -102,7 +105,7 @@ func (s *State) restoreHeader(r *snapReader) (h stateHeader, err error) {
 		return h, fmt.Errorf("not a state snapshot: %w", ErrSnapshot)
 	}
 	if h.version = r.u16(); h.version < stateVersion2 || h.version > stateVersion {
-		return h, fmt.Errorf("state snapshot version %d, this program reads %d and %d: %w",
+		return h, fmt.Errorf("state snapshot version %d, this program reads %d to %d: %w",
 			h.version, stateVersion2, stateVersion, ErrVersion)
 	}
 	h.instruments, h.participants = int(r.u16()), int(r.u16())

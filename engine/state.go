@@ -6,6 +6,7 @@ import (
 
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/engine/quotes"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -44,13 +45,19 @@ func (o StateOptions) Validate() error {
 //  4. A participant exists once SetRisk has named it. Participant 0 is the service: it may
 //     cancel all orders and place none.
 //  5. Apply never panics, whatever the Command contains.
-//  6. A desk request or mirror refresh with a missing or misplaced piece is dropped as a
+//  6. A desk request, mirror refresh or mass quote with a missing or misplaced piece is dropped as a
 //     whole. The reject has ReasonInvalidCommand, the number of the piece in Qty and the
 //     expected number in Aux; it is emitted at the piece that does not fit, or after the
 //     EpochStarted that interrupts the request.
+//  7. A mass quote sets quotes of one session: in each of its quote sets an instrument has one,
+//     with a GTC order for each side. Its entries are applied in their order, each whole: an
+//     order keeps its place if only its quantity falls. A refused entry leaves no quote, because
+//     the old one is a price that its owner no longer wants. After the command that made a set's
+//     trades reach its protection, all quotes of the set are cancelled, and it takes none until a
+//     reset. The window of a protection begins with its first trade.
 //
 // Cost: about 5 ns a command plus the book's work. It allocates only for DefineInstrument,
-// SetRisk, the desk, a refresh and the growth of a book. One goroutine at a time.
+// SetRisk, the desk, a refresh, a new quote set and the growth of a book. One goroutine at a time.
 type State struct {
 	seq        uint64
 	at         int64
@@ -67,7 +74,11 @@ type State struct {
 	naive            bool
 
 	desk      *rfq.Machine
-	assembler Assembler // of desk requests and mirror refreshes
+	assembler Assembler // of desk requests, mirror refreshes and mass quotes
+
+	quotes       quotes.Sets
+	fills        []book.QuoteFill // of quotes, by the command
+	quoteEntries []quotes.Entry   // of the mass quote being applied
 }
 
 // instrument begins with the fields that every order needs.
@@ -189,6 +200,9 @@ func (s *State) Apply(c *Command, out *event.Sink) {
 	case Tick:
 	default:
 		s.administer(c, out)
+	}
+	if len(s.fills) > 0 {
+		s.protectQuotes(out)
 	}
 }
 

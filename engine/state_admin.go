@@ -73,7 +73,7 @@ func (s *State) hasSymbol(symbol string) bool {
 
 func (s *State) addInstrument(def market.Instrument) {
 	s.instruments = append(s.instruments, instrument{
-		book: newInstrumentBook(s.naive, book.Options{Instrument: def.ID, MaxOrders: s.maxOrders, Trades: &s.trades}),
+		book: newInstrumentBook(s.naive, book.Options{Instrument: def.ID, MaxOrders: s.maxOrders, Trades: &s.trades, Fills: &s.fills}),
 	})
 	in := &s.instruments[def.ID]
 	in.setLimits(def)

@@ -39,6 +39,21 @@ func (b instrumentBook) massCancel(participant market.ParticipantID, side market
 	return b.naive.MassCancel(participant, side, reason, at, seq, out)
 }
 
+func (b instrumentBook) submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
+	if b.ladder != nil {
+		b.ladder.Submit(o, at, seq, out)
+		return
+	}
+	b.naive.Submit(o, at, seq, out)
+}
+
+func (b instrumentBook) cancelFor(id market.OrderID, reason event.Reason, at int64, seq uint64, out *event.Sink) bool {
+	if b.ladder != nil {
+		return b.ladder.CancelFor(id, reason, at, seq, out)
+	}
+	return b.naive.CancelFor(id, reason, at, seq, out)
+}
+
 func (b instrumentBook) expire(at int64, seq uint64, out *event.Sink) {
 	if b.ladder != nil {
 		b.ladder.Expire(at, seq, out)

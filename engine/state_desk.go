@@ -10,13 +10,17 @@ import (
 // an Engine runs on the State.
 func (s *State) Desk() *rfq.Machine { return s.desk }
 
-// addPiece takes a piece of a desk request or mirror refresh, and applies the request if the
+// addPiece takes a piece of a desk request, mirror refresh or mass quote, and applies the request if the
 // piece completes it.
 func (s *State) addPiece(c *Command, out *event.Sink) {
 	wanted := s.assembler.NextPiece(c.Seq)
 	request, incomplete := s.assembler.Add(c)
-	if request != nil && c.Kind == Desk {
+	switch {
+	case request == nil:
+	case c.Kind == Desk:
 		emitDeskReference(c, request, out)
+	case c.Kind == QuoteMass:
+		emitQuoteReference(c, request, out)
 	}
 	if s.at >= s.nextExpiry {
 		s.expire(c.Kind, out)
@@ -27,8 +31,15 @@ func (s *State) addPiece(c *Command, out *event.Sink) {
 	if request == nil {
 		return
 	}
-	if c.Kind == MirrorRefresh {
+	switch c.Kind {
+	case MirrorRefresh:
 		s.mirrorRefresh(c, request, out)
+		return
+	case QuoteMass:
+		s.massQuote(c, request, out)
+		if len(s.fills) > 0 {
+			s.protectQuotes(out)
+		}
 		return
 	}
 	by := c.Order.Participant

@@ -164,7 +164,7 @@ func appendLevels(dst []byte, levels []market.Level) []byte {
 // restoreMirrored decodes the mirrored instruments, if the version has them.
 func (s *State) restoreMirrored(r *snapReader, version uint16) error {
 	count := 0
-	if version == stateVersion {
+	if version >= stateVersion3 {
 		count = int(r.u16())
 	}
 	next := 0

@@ -113,6 +113,8 @@ func (s *script) parse(line string) ([]Command, error) {
 		return a.deskCommands(words[1])
 	case "refresh":
 		return a.refresh()
+	case "quote":
+		return a.quotes()
 	}
 	c, err := a.command(words[0])
 	return []Command{c}, err
@@ -224,6 +226,7 @@ var kindWords = map[event.Kind]string{
 	event.AmendRejected: "amend-rejected", event.CancelRejected: "cancel-rejected", event.Replenished: "replenished",
 	event.Triggered: "triggered", event.MassCancelled: "mass-cancelled", event.InstrumentSet: "instrument-set",
 	event.ParticipantSet: "participant-set", event.EpochStarted: "epoch-started",
+	event.Quoted: "quoted", event.QuoteRejected: "quote-rejected", event.MassQuoted: "mass-quoted", event.Terms: "terms",
 	event.MirrorLevel: "mirror-level", event.Mirrored: "mirrored", event.MirrorTraded: "mirror-traded",
 }
 
@@ -267,10 +270,12 @@ func describe(e *event.Event) string {
 		part("in", int64(e.Instrument))
 	}
 	switch e.Kind {
-	case event.Rejected, event.AmendRejected, event.CancelRejected, event.Cancelled, event.Reduced:
+	case event.Rejected, event.AmendRejected, event.CancelRejected, event.Cancelled, event.Reduced, event.QuoteRejected:
 		fmt.Fprintf(&b, " %v", event.Reason(e.Code))
 	case event.Traded:
 		part("maker-who", int64(e.Code))
+	case event.MassQuoted:
+		part("cancels", int64(e.Code))
 	case event.InstrumentSet, event.ParticipantSet:
 		part("status", int64(e.Code))
 	}

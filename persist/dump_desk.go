@@ -22,7 +22,7 @@ func appendPieceJSON(dst []byte, c *engine.Command, request []byte, incomplete b
 	if incomplete {
 		o.boolean("torn", true)
 	}
-	if c.Kind == engine.Desk {
+	if c.Kind == engine.Desk || c.Kind == engine.QuoteMass {
 		o.present("participant", uint64(c.Order.Participant))
 		o.present("origin", uint64(c.Origin))
 	}
@@ -31,6 +31,9 @@ func appendPieceJSON(dst []byte, c *engine.Command, request []byte, incomplete b
 	case c.Kind == engine.MirrorRefresh:
 		o.name("refresh")
 		o.dst = appendRefresh(o.dst, request)
+	case c.Kind == engine.QuoteMass:
+		o.name("quotes")
+		o.dst = appendMassQuote(o.dst, request)
 	default:
 		o.name("request")
 		o.dst = appendRequest(o.dst, request)

@@ -52,6 +52,8 @@ func (f *flow) next() op {
 		o.kind, o.order = opSubmit, f.order()
 	case roll < 75:
 		o.kind, o.order = opAmend, f.amend()
+	case roll < 78:
+		o.kind, o.order.ID = opCancelFor, f.id()
 	case roll < 93:
 		o.kind, o.participant = opCancel, f.participant()
 		o.order.ID = f.id()
@@ -89,6 +91,9 @@ func (f *flow) order() book.Order {
 		if f.chance(4) {
 			o.Display = f.quantity()
 		}
+	}
+	if o.Type == book.Limit && o.TIF == book.GTC && o.Display == 0 && f.chance(4) {
+		o.Flags |= book.FlagQuote
 	}
 	if never := o.Type == book.Limit && o.TIF == book.IOC || o.Type == book.Market && o.TIF != book.FOK; never && f.chance(2) {
 		o.Flags, o.Display = book.FlagMinQty, 1+market.Qty(f.src.draw(int64(o.Qty)))

@@ -10,6 +10,8 @@
 //	Submit(o *Order, at int64, seq uint64, out *event.Sink)
 //	Amend(o *Order, at int64, seq uint64, out *event.Sink)     // o.ID names the order; Price, Qty, Stop are the wanted values
 //	Cancel(id market.OrderID, participant market.ParticipantID, at int64, seq uint64, out *event.Sink)
+//	CancelFor(id market.OrderID, reason event.Reason, at int64, seq uint64, out *event.Sink) bool
+//	                                                           // by the engine: false and no event if the order is not live
 //	MassCancel(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int
 //	                                                           // participant 0 = everybody, side 0 = both; no summary event
 //	Expire(at int64, seq uint64, out *event.Sink)              // every order with 0 < ExpireAt <= at
@@ -29,12 +31,13 @@
 // ID not 0; Side, Type, TIF and STP one of their constants; Qty 1..market.MaxQty;
 // Display 0..MaxQty; Price 1..market.MaxPrice for Limit and StopLimit, else 0;
 // Stop likewise for Stop and StopLimit; ExpireAt above 0 for GTD and Day, else 0;
-// FlagPostOnly only on an order that may rest; FlagMinQty only on an IOC limit order or a
+// FlagPostOnly only on an order that may rest; FlagQuote only on a GTC limit order; FlagMinQty only on an IOC limit order or a
 // market order that is not FOK, with Display 1..Qty. In an Amend ID, Participant,
 // Price, Qty, Stop and FlagOpenQty are used, in the same ranges or 0; the rest of
 // an order never changes. Seq grows from command to command.
 //
-// Traded.Aux counts up from Options.Trades.
+// Traded.Aux counts up from Options.Trades. Each trade of an order with FlagQuote, on either
+// side, is appended to Options.Fills.
 //
 // # Rules
 //
@@ -170,6 +173,8 @@ const (
 	FlagMinQty Flag = 1 << 2
 	// FlagTerms in a command: the engine writes event.Terms. The books ignore it.
 	FlagTerms Flag = 1 << 3
+	// FlagQuote: the order is one side of a market maker's quote.
+	FlagQuote Flag = 1 << 4
 )
 
 // Order is an order as its participant sends it. 56 bytes, no pointers; part of a Command
@@ -191,7 +196,7 @@ type Order struct {
 }
 
 // LiveOrder is a live order as Export passes it: what a snapshot needs, the same for both
-// implementations. Flags holds only FlagPostOnly.
+// implementations. Flags holds only FlagPostOnly and FlagQuote.
 type LiveOrder struct {
 	Order            // Qty is the total and Price the limit, as amended
 	Open  market.Qty // not yet traded
@@ -231,6 +236,17 @@ type Options struct {
 	// Trades holds the last TradeID issued. All books of an engine share one; nil = the
 	// book counts from 1.
 	Trades *market.TradeID
+	// Fills takes the trades of quotes; the owner empties it after each command. All books of
+	// an engine share one; nil = the book has its own, which only grows.
+	Fills *[]QuoteFill
+}
+
+// QuoteFill is one trade of an order with FlagQuote.
+type QuoteFill struct {
+	ID          market.OrderID
+	Qty         market.Qty
+	Participant market.ParticipantID
+	Instrument  market.InstrumentID
 }
 
 // WithDefaults returns o with its defaults filled in.
@@ -238,6 +254,9 @@ func (o Options) WithDefaults() Options {
 	o.MaxOrders = cmp.Or(o.MaxOrders, DefaultMaxOrders)
 	if o.Trades == nil {
 		o.Trades = new(market.TradeID)
+	}
+	if o.Fills == nil {
+		o.Fills = new([]QuoteFill)
 	}
 	return o
 }

@@ -2,6 +2,7 @@ package book_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"blockdesk/engine/book"
@@ -17,6 +18,7 @@ type orderBook interface {
 	Amend(o *book.Order, at int64, seq uint64, out *event.Sink)
 	Cancel(id market.OrderID, participant market.ParticipantID, at int64, seq uint64, out *event.Sink)
 	MassCancel(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int
+	CancelFor(id market.OrderID, why event.Reason, at int64, seq uint64, out *event.Sink) bool
 	Expire(at int64, seq uint64, out *event.Sink)
 	NextExpiry() int64
 	OpenOrders(participant market.ParticipantID) int
@@ -108,6 +110,7 @@ const (
 	opCancel
 	opMassCancel
 	opExpire
+	opCancelFor
 )
 
 func (o op) String() string {
@@ -120,6 +123,8 @@ func (o op) String() string {
 		return fmt.Sprintf("cancel %d by %d", o.order.ID, o.participant)
 	case opMassCancel:
 		return fmt.Sprintf("mass cancel by %d side %d", o.participant, o.side)
+	case opCancelFor:
+		return fmt.Sprintf("cancel %d for the engine", o.order.ID)
 	default:
 		return fmt.Sprintf("expire at %d", o.at)
 	}
@@ -136,6 +141,10 @@ func (o *op) do(b orderBook, seq uint64, out *event.Sink) int {
 		b.Cancel(o.order.ID, o.participant, o.at, seq, out)
 	case opMassCancel:
 		return b.MassCancel(o.participant, o.side, event.ReasonMassCancel, o.at, seq, out)
+	case opCancelFor:
+		if b.CancelFor(o.order.ID, event.ReasonQuoteProtection, o.at, seq, out) {
+			return 1
+		}
 	default:
 		b.Expire(o.at, seq, out)
 	}
@@ -158,13 +167,17 @@ type twin struct {
 	laws  *laws
 	seq   uint64
 	trail []string
+
+	fillsA, fillsB []book.QuoteFill
 }
 
 func newTwin(tb failer, opt book.Options) *twin {
-	return &twin{
-		tb: tb, a: naive.New(opt), b: ladder.New(opt), outA: event.NewGrowingSink(64), outB: event.NewGrowingSink(64),
-		laws: newLaws(),
-	}
+	t := &twin{tb: tb, outA: event.NewGrowingSink(64), outB: event.NewGrowingSink(64), laws: newLaws()}
+	opt.Fills = &t.fillsA
+	t.a = naive.New(opt)
+	opt.Fills = &t.fillsB
+	t.b = ladder.New(opt)
+	return t
 }
 
 // step applies o to both books. With whole it also runs the checks that walk the whole book.
@@ -181,6 +194,10 @@ func (t *twin) step(o op, whole bool) {
 			t.fail("event %d differs:\nnaive:\n%s\nladder:\n%s", i, lines(ea), lines(eb))
 		}
 	}
+	if !slices.Equal(t.fillsA, t.fillsB) {
+		t.fail("fills of quotes:\nnaive  %v\nladder %v", t.fillsA, t.fillsB)
+	}
+	t.fillsA, t.fillsB = t.fillsA[:0], t.fillsB[:0]
 	if n != m {
 		t.fail("naive cancelled %d, ladder %d", n, m)
 	}

@@ -27,8 +27,10 @@ func CheckLiveOrder(r *LiveOrder) error {
 		return invalidOrder(r, "time in force %d: unknown", r.TIF)
 	case r.STP < STPCancelNewest || r.STP > STPDecrement:
 		return invalidOrder(r, "self-trade prevention %d: unknown", r.STP)
-	case r.Flags&^FlagPostOnly != 0:
-		return invalidOrder(r, "flags %#x: only post-only is allowed", r.Flags)
+	case r.Flags&^(FlagPostOnly|FlagQuote) != 0:
+		return invalidOrder(r, "flags %#x: only post-only and quote are allowed", r.Flags)
+	case r.Flags&FlagQuote != 0 && (r.TIF != GTC || r.Waiting || r.Display != 0):
+		return invalidOrder(r, "flags %#x: a quote is a GTC limit order that shows its whole quantity", r.Flags)
 	case r.Qty < 1 || r.Qty > market.MaxQty:
 		return invalidOrder(r, "quantity %d: must be 1 to %d", r.Qty, market.MaxQty)
 	case r.Open < 1 || r.Open > r.Qty:

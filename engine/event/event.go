@@ -35,11 +35,18 @@
 //	MirrorLevel    0        0          level's      displayed now    grown by        +Aux    0
 //	Mirrored       0        slot       0            levels changed   0               –       0
 //	MirrorTraded   time     ordinal    traded       traded           TradeID         –       0
+//	Quoted         0        set        0            entry's number   0               –       0
+//	QuoteRejected  0        set        0            entry's number   the rule's limit –      Reason
+//	MassQuoted     0        response   0            accepted entries refused entries –       0, or what was cancelled: QuotesCancelled…
 //	Desk           –        –          a piece of a record of the RFQ desk: see SetDesk and package rfq; it has no At
 //
 // All events with one Seq belong to one command; its Reference, if any, comes first, then its
 // Terms: what a new order or an amend asks for and no other event has. It is written only
 // where the command asks for it (book.FlagTerms); Other is the command's Arg.
+//
+// The entries of a mass quote share its Seq. Each begins with its Quoted, the events of its
+// orders follow, and a refused one ends with its QuoteRejected; MassQuoted ends them all. Then
+// come the orders that a quote protection pulls.
 //
 // Only the three Mirror kinds change a mirrored instrument. The MirrorLevels of a refresh
 // share the Seq of the Mirrored that ends it; between them the book is in a state that never
@@ -79,6 +86,15 @@ const (
 	Mirrored       Kind = 20
 	MirrorTraded   Kind = 21
 	Terms          Kind = 22
+	Quoted         Kind = 23
+	QuoteRejected  Kind = 24
+	MassQuoted     Kind = 25
+)
+
+// Values of Code in a MassQuoted that only cancels.
+const (
+	QuotesCancelled    uint16 = 1 // those of some instruments
+	QuotesCancelledAll uint16 = 4
 )
 
 // Event is one record. The package table says what its fields mean for each Kind.

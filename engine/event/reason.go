@@ -17,6 +17,10 @@ const (
 	ReasonPostOnly     Reason = 7 // a post-only order would have taken
 	ReasonAmendedAway  Reason = 8 // amended to no more than its traded quantity
 	ReasonAmend        Reason = 9 // Reduced by its owner
+	// A later mass quote replaced, withdrew or refused the quote.
+	ReasonQuoteReplaced Reason = 10
+	// The protection of the quote set pulled it; also the refusal of a quote until a reset.
+	ReasonQuoteProtection Reason = 11
 
 	// An order, amend or cancel was refused.
 	ReasonUnknownInstrument  Reason = 20
@@ -53,6 +57,10 @@ const (
 
 	// An order was refused: less than its minimum can trade at once.
 	ReasonMinQtyUnfillable Reason = 49
+
+	// A quote was refused.
+	ReasonInvalidSpread Reason = 50 // the bid is not below the offer
+	ReasonQuoteSets     Reason = 51 // too many sets, or instruments in a set
 
 	// A request to the desk was refused (engine/rfq).
 	ReasonUnknownTicket     Reason = 60
@@ -103,7 +111,9 @@ var reasonWords = map[Reason]string{
 	ReasonMinQty: "min_qty", ReasonMaxPrice: "max_price", ReasonBookFull: "book_full",
 	ReasonLevelFull: "level_full", ReasonInvalidCommand: "invalid_command",
 	ReasonMinQtyUnfillable: "min_qty_unfillable",
-	ReasonNotMirrored:      "not_mirrored", ReasonStaleSlot: "stale_slot", ReasonOutOfSequence: "out_of_turn",
+	ReasonQuoteReplaced:    "quote_replaced", ReasonQuoteProtection: "quote_protection",
+	ReasonInvalidSpread: "invalid_spread", ReasonQuoteSets: "quote_sets",
+	ReasonNotMirrored: "not_mirrored", ReasonStaleSlot: "stale_slot", ReasonOutOfSequence: "out_of_turn",
 	ReasonUnknownTicket: "unknown_ticket", ReasonUnknownTranche: "unknown_tranche",
 	ReasonTicketWithdrawn: "ticket_withdrawn", ReasonTicketExpired: "ticket_expired",
 	ReasonCapacityExhausted: "capacity_exhausted", ReasonInventory: "inventory", ReasonLocked: "locked",

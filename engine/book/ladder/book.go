@@ -65,6 +65,7 @@ type Book struct {
 
 	last       market.Price
 	trades     *market.TradeID
+	fills      *[]book.QuoteFill
 	maxOrders  int
 	prefetched uint64 // no meaning: it keeps the compiler from leaving out Prefetch's loads
 	instrument market.InstrumentID
@@ -82,7 +83,7 @@ func New(opt book.Options) *Book {
 	b := &Book{
 		orders: make([]order, 1), cold: make([]cold, 1), ids: newIDTable(),
 		levels: make([]level, pagePrices), pages: pageTable{used: make([]uint64, 1)}, far: newTree(), expiries: newTree(),
-		trades: opt.Trades, maxOrders: opt.MaxOrders, instrument: opt.Instrument,
+		trades: opt.Trades, fills: opt.Fills, maxOrders: opt.MaxOrders, instrument: opt.Instrument,
 	}
 	b.freeBelow = min(b.maxOrders, b.ids.limit)
 	b.best = [4]int64{noBest, noBest, noBest, noBest}
@@ -207,6 +208,18 @@ func (b *Book) cancelGeneral(id market.OrderID, participant market.ParticipantID
 		return
 	}
 	b.cancelOrder(slot, pos, event.ReasonUser, c)
+}
+
+// CancelFor cancels a live order for a reason of the engine's. It reports whether the order
+// was live; if not, it writes nothing.
+func (b *Book) CancelFor(id market.OrderID, reason event.Reason, at int64, seq uint64, out *event.Sink) bool {
+	slot, pos := b.find(id, hashOf(id))
+	if slot == 0 {
+		return false
+	}
+	c := command{at, seq, out, b.instrument}
+	b.cancelOrder(slot, pos, reason, &c)
+	return true
 }
 
 // cancelOrder cancels the live order in slot, resting or waiting; pos is its position in

@@ -249,6 +249,9 @@ func (b *Book) matchLevel(t *taker, li int32, opp market.Side, c *command) {
 		e.Price, e.Qty, e.Aux = p, q, int64(*b.trades)
 		e.Kind, e.Side, e.Instrument = event.Traded, t.side, b.instrument
 		e.Participant, e.Code = t.participant, uint16(x.participant())
+		if (x.state|t.state)&flagQuote != 0 {
+			b.noteQuotes(t, x, q)
+		}
 
 		switch {
 		case q < shown:
@@ -266,6 +269,16 @@ func (b *Book) matchLevel(t *taker, li int32, opp market.Side, c *command) {
 	}
 	if lv.head == 0 {
 		b.emptied(li, opp)
+	}
+}
+
+// noteQuotes appends a trade of q between t and x to the fills of quotes.
+func (b *Book) noteQuotes(t *taker, x *order, q market.Qty) {
+	if x.state&flagQuote != 0 {
+		*b.fills = append(*b.fills, book.QuoteFill{ID: x.id, Qty: q, Participant: x.participant(), Instrument: b.instrument})
+	}
+	if t.state&flagQuote != 0 {
+		*b.fills = append(*b.fills, book.QuoteFill{ID: t.id, Qty: q, Participant: t.participant, Instrument: b.instrument})
 	}
 }
 

@@ -63,6 +63,8 @@ const (
 	hasDisplay uint64 = 1 << (qtyBits + 10)
 	hasTaken   uint64 = 1 << (qtyBits + 11)
 	expires    uint64 = 1 << (qtyBits + 12)
+	// One side of a quote.
+	flagQuote uint64 = 1 << (qtyBits + 13)
 )
 
 func (x *order) price() market.Price               { return market.Price(x.owner >> ownerBits) }
@@ -82,7 +84,7 @@ func ownerOf(p market.Price, participant market.ParticipantID) uint64 {
 // those are filled in.
 func flagsOf(o *book.Order) uint64 {
 	return uint64(o.Side-market.Buy)<<qtyBits | uint64(o.TIF)<<tifShift | uint64(o.STP)<<stpShift |
-		uint64(o.Flags&book.FlagPostOnly)<<(qtyBits+7)
+		uint64(o.Flags&book.FlagPostOnly)<<(qtyBits+7) | uint64(o.Flags&book.FlagQuote)<<(qtyBits+9)
 }
 
 // sign is 1 for Buy and -1 for Sell: sign × price grows with priority.

@@ -79,6 +79,9 @@ func (b *Book) liveOrder(slot int32) book.LiveOrder {
 	if x.state&flagPostOnly != 0 {
 		r.Flags = book.FlagPostOnly
 	}
+	if x.state&flagQuote != 0 {
+		r.Flags |= book.FlagQuote
+	}
 	if x.state&hasDisplay != 0 {
 		r.Display = d.display
 	}

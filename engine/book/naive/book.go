@@ -68,7 +68,7 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	if n.Flags&book.FlagMinQty != 0 {
 		n.least, n.Display = n.Display, 0
 	}
-	n.Flags &= book.FlagPostOnly
+	n.Flags &= book.FlagPostOnly | book.FlagQuote
 	if reason, limit := b.rejectReason(n); reason != event.ReasonNone {
 		b.emit(event.Event{
 			Kind: event.Rejected, OrderID: o.ID, Side: o.Side, Participant: o.Participant,
@@ -214,6 +214,11 @@ func (b *Book) match(n *order) {
 			Kind: event.Traded, OrderID: n.ID, Other: uint64(m.ID), Price: m.Price, Qty: q,
 			Aux: int64(*b.opt.Trades), Side: n.Side, Participant: n.Participant, Code: uint16(m.Participant),
 		})
+		for _, o := range [...]*order{m, n} {
+			if o.Flags&book.FlagQuote != 0 {
+				*b.opt.Fills = append(*b.opt.Fills, book.QuoteFill{ID: o.ID, Qty: q, Participant: o.Participant, Instrument: b.opt.Instrument})
+			}
+		}
 		if m.open == 0 {
 			b.remove(m)
 		} else {
@@ -293,6 +298,18 @@ func (b *Book) Cancel(id market.OrderID, participant market.ParticipantID, at in
 		return
 	}
 	b.cancel(m, event.ReasonUser)
+}
+
+// CancelFor cancels a live order for a reason of the engine's. It reports whether the order
+// was live; if not, it writes nothing.
+func (b *Book) CancelFor(id market.OrderID, reason event.Reason, at int64, seq uint64, out *event.Sink) bool {
+	b.begin(at, seq, out)
+	m := b.live[id]
+	if m == nil {
+		return false
+	}
+	b.cancel(m, reason)
+	return true
 }
 
 // cancel cancels a live order that is in one of the four slices.
