@@ -20,6 +20,7 @@ type blotter struct {
 	// enqueued and executed inline. placed: one was enqueued, for RunInline.
 	alone, placed bool
 	rebuilds      ratelimit.Bucket // AF, AD and AN
+	quoter        massQuoter
 
 	// The reporter's only:
 	reports     reportBatch // not sent
@@ -39,6 +40,7 @@ func newBlotter(g *Gateway, s *session.Session) *blotter {
 		orders: make(map[market.OrderID]*order),
 	}
 	b.desk = &deskClient{blotter: b, quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim)}
+	b.quoter.blotter = b
 	b.reports.Before = b.publishAnswers
 	b.accounts = accounts{session: s.Number, store: g.store}
 	return b
@@ -49,6 +51,9 @@ func (s *blotter) restoreOrder(o *order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.orders[o.ID] = o
+	if o.QuoteSet != 0 {
+		return
+	}
 	s.requests[o.ClOrdID] = &request{clOrdID: o.ClOrdID, msgType: 'D', id: o.ID, order: o, answer: '8'}
 }
 
@@ -102,6 +107,9 @@ func (s *blotter) forget(o *order) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.orders, o.ID)
+	if o.QuoteSet != 0 {
+		return
+	}
 	if r := s.requests[o.ClOrdID]; r != nil && r.body == nil {
 		s.closeLocked(r)
 	}

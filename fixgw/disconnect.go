@@ -8,6 +8,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/engine/quotes"
 	"blockdesk/market"
 )
 
@@ -20,10 +21,10 @@ type disconnectCanceller struct {
 	tasks []pendingCancel
 }
 
-// pendingCancel is one order to cancel.
+// pendingCancel is one order to cancel, or all quotes of the session.
 type pendingCancel struct {
 	owner      *blotter
-	id         market.OrderID
+	id         market.OrderID // 0 = the quotes
 	instrument market.InstrumentID
 }
 
@@ -38,15 +39,24 @@ func newDisconnectCanceller(g *Gateway) *disconnectCanceller {
 func (w *disconnectCanceller) add(s *blotter) {
 	s.mu.Lock()
 	var tasks []pendingCancel
+	quotes := false
 	for id, o := range s.orders {
+		if o.QuoteSet != 0 {
+			quotes = true
+			continue
+		}
 		tasks = append(tasks, pendingCancel{s, id, o.Instrument})
 	}
 	for _, r := range s.requests {
+		quotes = quotes || r.answer == 0 && r.msgType == 'i'
 		if r.answer == 0 && r.msgType == 'D' {
 			tasks = append(tasks, pendingCancel{s, r.id, r.instrument})
 		}
 	}
 	s.mu.Unlock()
+	if quotes {
+		tasks = append(tasks, pendingCancel{owner: s})
+	}
 	w.mu.Lock()
 	w.tasks = append(w.tasks, tasks...)
 	w.mu.Unlock()
@@ -87,13 +97,20 @@ func (w *disconnectCanceller) Run(ctx context.Context) error {
 
 // cancel submits one cancel, and waits while the engine's queue is full. False ends Run.
 func (w *disconnectCanceller) cancel(ctx context.Context, t *pendingCancel) bool {
-	c := engine.Command{
+	c := []engine.Command{{
 		Kind: engine.CancelOrder, Instrument: t.instrument, Origin: t.owner.Number,
 		Order: book.Order{ID: t.id, Participant: t.owner.Participant.Number},
+	}}
+	c[0].SetRef([]byte(disconnectClOrdID))
+	if t.id == 0 {
+		var err error
+		if c, err = t.owner.quoter.makeCommands(c[:0], &quotes.Mass{Ref: []byte(disconnectClOrdID), STP: t.owner.Terms().STP, CancelAll: true}); err != nil {
+			w.gateway.Fail(err)
+			return false
+		}
 	}
-	c.SetRef([]byte(disconnectClOrdID))
 	for {
-		err := w.gateway.engine.Submit(&c)
+		err := w.gateway.engine.SubmitAll(c)
 		if !errors.Is(err, engine.ErrFull) {
 			return !errors.Is(err, engine.ErrStopped)
 		}

@@ -25,6 +25,8 @@ func (s *blotter) Message(msgType, frame []byte) *wire.Reject {
 		return s.desk.quoteRequest(frame)
 	case "AJ":
 		return s.desk.quoteResponse(frame)
+	case "i", "Z":
+		return s.quoter.request(frame, msgType[0] == 'Z')
 	case "AE":
 		return s.desk.tradeReport(frame)
 	case "AF", "AD", "AN":
@@ -69,7 +71,7 @@ func (s *blotter) CancelOrders() { s.gateway.canceller.add(s) }
 // quotes, payments, and their status and history.
 func needsLeader(msgType []byte) bool {
 	switch string(msgType) {
-	case "D", "F", "G", "H", "q", "R", "AE", "AJ", "AF", "AD", "AN":
+	case "D", "F", "G", "H", "q", "R", "AE", "AJ", "AF", "AD", "AN", "i", "Z":
 		return true
 	}
 	return false

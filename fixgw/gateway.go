@@ -35,6 +35,8 @@ type Engine interface {
 	RunInline(step func())
 	// NextOrderID returns an id that no order has had: engine.OrderIDs.Next.
 	NextOrderID() market.OrderID
+	// NextOrderIDs returns the first of n consecutive ids: engine.OrderIDs.NextN.
+	NextOrderIDs(n int) market.OrderID
 }
 
 // Gateway is the FIX gateway. New opens its socket and reads its store, Replay processes the

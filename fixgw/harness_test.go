@@ -51,6 +51,8 @@ func (e engineWithOrders) RunInline(step func()) { e.Engine.RunInline(e.orders, 
 
 func (e engineWithOrders) NextOrderID() market.OrderID { return e.OrderIDs().Next() }
 
+func (e engineWithOrders) NextOrderIDs(n int) market.OrderID { return e.OrderIDs().NextN(n) }
+
 // harness is a gateway with a real engine behind it, on a journal and a store that
 // outlive it.
 type harness struct {

@@ -28,17 +28,27 @@ type order struct {
 //
 //	57 stop i64 · 65 display i64 · 73 min i64 · 81 expiry i64 · 89 post-only ·
 //	90 length of account u8 · 91 account
+//
+// Version 3, of a quote's order, has between 57 and the QuoteID that last changed it:
+//
+//	57 quote set u16
 const (
 	orderRecordVersion = 1
 	orderRecordSize    = 57
 
 	orderRecordTerms     = 2
 	orderRecordTermsSize = 91
+
+	orderRecordQuote     = 3
+	orderRecordQuoteSize = 59
 )
 
 func (o *order) appendRecord(dst []byte) []byte {
 	version := byte(orderRecordVersion)
-	if o.Any() {
+	switch {
+	case o.QuoteSet != 0:
+		version = orderRecordQuote
+	case o.Any():
 		version = orderRecordTerms
 	}
 	dst = append(dst, version)
@@ -47,6 +57,9 @@ func (o *order) appendRecord(dst []byte) []byte {
 	dst = append(dst, byte(o.Side), byte(o.Type), byte(o.TIF), o.Status)
 	for _, n := range [...]uint64{uint64(o.Price), uint64(o.Total), uint64(o.Leaves), uint64(o.Cum), o.Notional.Hi, o.Notional.Lo} {
 		dst = binary.BigEndian.AppendUint64(dst, n)
+	}
+	if version == orderRecordQuote {
+		dst = binary.BigEndian.AppendUint16(dst, o.QuoteSet)
 	}
 	if version == orderRecordTerms {
 		for _, n := range [...]int64{int64(o.Stop), int64(o.Display), int64(o.MinQty), o.ExpireAt} {
@@ -87,12 +100,20 @@ func parseOrderRecord(id market.OrderID, value []byte, blotterOf func(uint16) *b
 	if len(value) <= orderRecordSize {
 		return bad()
 	}
-	clOrdID, terms := value[orderRecordSize:], wire.OrderTerms{}
+	clOrdID, terms, quoteSet := value[orderRecordSize:], wire.OrderTerms{}, uint16(0)
 	switch value[0] {
 	case orderRecordVersion:
 	case orderRecordTerms:
 		var ok bool
 		if clOrdID, ok = parseOrderTerms(value, &terms); !ok {
+			return bad()
+		}
+	case orderRecordQuote:
+		if len(value) <= orderRecordQuoteSize {
+			return bad()
+		}
+		quoteSet, clOrdID = binary.BigEndian.Uint16(value[orderRecordSize:]), value[orderRecordQuoteSize:]
+		if quoteSet == 0 {
 			return bad()
 		}
 	default:
@@ -104,7 +125,7 @@ func parseOrderRecord(id market.OrderID, value []byte, blotterOf func(uint16) *b
 		return nil, nil
 	}
 	return &order{owner: s, ClientOrder: wire.ClientOrder{
-		ID: id, ClOrdID: string(clOrdID), OrderTerms: terms,
+		ID: id, ClOrdID: string(clOrdID), OrderTerms: terms, QuoteSet: quoteSet,
 		Instrument: market.InstrumentID(binary.BigEndian.Uint16(value[3:])),
 		Side:       market.Side(value[5]), Type: book.Type(value[6]), TIF: book.TIF(value[7]), Status: value[8],
 		Price: market.Price(number(9)), Total: market.Qty(number(17)),

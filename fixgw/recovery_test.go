@@ -355,6 +355,10 @@ func TestCrash(t *testing.T) {
 			d.deskRequest(uint64(1 + life*orders + i)) // of no concern to a session
 			mm := fmt.Sprintf("m%d-%d", life, i)
 			clients["MM"].order(mm, "1", "5", "1", "59=1|")
+			if i%4 == 0 { // two sides of one entry, and a refused one
+				clients["MM"].quote("q"+mm, "9772=Y|5617=2|5619=60000|", "296=1|302=1|304=2|295=2|299=1|"+quoteSymbol+
+					"132=1.01|134=3|133=2|135=3|299=2|55=92C/SLUSD|132=5|134=1|133=5|135=1|")
+			}
 			clients["TK"].order(fmt.Sprintf("t%d-%d", life, i), "2", fmt.Sprint(1+r.IntN(9)), "1", "59=1|")
 		}
 		clients["MM"].awaitMessages(before, r.IntN(orders+1)) // each order is answered
@@ -516,14 +520,17 @@ func note(t testing.TB, k *client, seen map[string]string) {
 // record notes a report; one that comes again must say the same.
 func record(t testing.TB, m sessiontest.Message, seen map[string]string) {
 	t.Helper()
-	if m.Get(35) != "8" || m.Get(150) == "I" {
+	id, text := m.Get(17), m.Pick(11, 150, 39, 37, 32, 151, 14, 6, 60, 583)
+	switch {
+	case m.Get(35) == "b": // its QuoteID is used once
+		id, text = m.Get(117), m.Pick(297, 300, 296, 302, 295, 299, 55, 368, 58)
+	case m.Get(35) != "8" || m.Get(150) == "I":
 		return
 	}
-	text := m.Pick(11, 150, 39, 37, 32, 151, 14, 6, 60)
-	if was, ok := seen[m.Get(17)]; ok && was != text {
-		t.Errorf("ExecID %s was %q, now %q", m.Get(17), was, text)
+	if was, ok := seen[id]; ok && was != text {
+		t.Errorf("report %s was %q, now %q", id, was, text)
 	}
-	seen[m.Get(17)] = text
+	seen[id] = text
 }
 
 // crash stops everything at once and returns what is left of the store.

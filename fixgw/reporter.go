@@ -97,6 +97,9 @@ type commandRef struct {
 	size     int
 	answered bool
 	terms    event.Event // its Terms; Kind 0 = it has none
+	// Of a mass quote: the set of the entry being followed, and the entries refused so far.
+	quoteSet uint16
+	refused  []wire.QuoteRefusal
 }
 
 // deskClient returns that of the command's session; nil where it came from none.
@@ -166,6 +169,7 @@ func (f *reporter) follow(events []event.Event) error {
 		if e.Seq != f.next.seq {
 			f.next = position{seq: e.Seq}
 			f.command.blotter, f.command.answered, f.command.terms.Kind = nil, false, 0
+			f.command.size, f.command.quoteSet, f.command.refused = 0, 0, f.command.refused[:0]
 		}
 		if err := f.apply(e); err != nil {
 			return err
@@ -187,6 +191,12 @@ func (f *reporter) apply(e *event.Event) error {
 		return nil
 	case event.Terms:
 		f.command.terms = *e
+		return nil
+	case event.Quoted:
+		f.command.quoteSet = uint16(e.Other)
+		return nil
+	case event.QuoteRejected:
+		f.quoteRefused(e)
 		return nil
 	case event.Desk:
 		return f.desk.follow(e)
@@ -219,6 +229,8 @@ func (f *reporter) apply(e *event.Event) error {
 		return f.refused(e)
 	case event.MassCancelled:
 		return f.massCancelled(e)
+	case event.MassQuoted:
+		return f.massQuoted(e)
 	case event.Triggered:
 		return f.triggered(e)
 	case event.InstrumentSet:
@@ -233,7 +245,7 @@ func (f *reporter) apply(e *event.Event) error {
 // request, and not an expiry that was due before it.
 func (f *reporter) answersRequest(e *event.Event) bool {
 	switch e.Kind {
-	case event.MassCancelled:
+	case event.MassCancelled, event.MassQuoted:
 		return true
 	case event.Accepted, event.Rejected, event.AmendRejected, event.CancelRejected:
 		return f.asked(e.OrderID)
@@ -248,7 +260,7 @@ func (f *reporter) answersRequest(e *event.Event) bool {
 
 func (f *reporter) startCommand(e *event.Event) {
 	r, _ := e.Reference()
-	f.command = commandRef{blotter: f.gateway.blotterNumbered(r.Origin), id: r.OrderID}
+	f.command = commandRef{blotter: f.gateway.blotterNumbered(r.Origin), id: r.OrderID, refused: f.command.refused[:0]}
 	f.command.size = copy(f.command.text[:], r.Text)
 	if r.Origin == 0 && string(r.Text) == reconciledClOrdID && !f.next.before(f.stored) {
 		f.unfinished = false

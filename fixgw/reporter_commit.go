@@ -150,8 +150,10 @@ func (f *reporter) fill(set func(key, value []byte), deleteRange func(lo, hi []b
 			continue
 		}
 		deleteRange(f.key, kv.After(f.key))
-		f.key = closedKey(f.key[:0], day, o.ID)
-		set(f.key, f.value)
+		if o.QuoteSet == 0 { // no ClOrdID names it
+			f.key = closedKey(f.key[:0], day, o.ID)
+			set(f.key, f.value)
+		}
 	}
 	for i, r := range f.answers {
 		f.gateway.answered.add(day, f.owners[i].Number, []byte(r.clOrdID))

@@ -22,6 +22,10 @@ func (f *reporter) accepted(e *event.Event) error {
 		Side: e.Side, Type: book.Type(e.Code & 0xff), TIF: book.TIF(e.Code >> 8), Status: wire.StatusNew,
 		Price: e.Price, Total: e.Qty, Leaves: e.Qty, OrderTerms: f.orderTerms(),
 	}}
+	if quoteID := f.command.quoteID(); quoteID != nil {
+		f.quoteAccepted(o, quoteID)
+		return nil
+	}
 	f.orders[o.ID] = o
 	f.markChanged(o)
 	return f.report(e, o, wire.ExecutionReport{ExecType: wire.ExecNew}, true)
@@ -79,6 +83,9 @@ func (f *reporter) cancelled(e *event.Event) error {
 	if o == nil || !o.Live() {
 		return nil
 	}
+	if f.quoteChanged(e, o) {
+		return nil
+	}
 	r := wire.ExecutionReport{ExecType: wire.ExecCancelled}
 	status := wire.StatusCancelled
 	reason := event.Reason(e.Code)
@@ -106,6 +113,9 @@ func (f *reporter) cancelled(e *event.Event) error {
 func (f *reporter) amended(e *event.Event) error {
 	o := f.orders[e.OrderID]
 	if o == nil || !o.Live() {
+		return nil
+	}
+	if f.quoteChanged(e, o) {
 		return nil
 	}
 	answers := f.asked(o.ID) && event.Reason(e.Code) != event.ReasonSelfTrade
@@ -279,4 +289,74 @@ func (f *reporter) setExecID(e *event.Event) {
 	f.execID = strconv.AppendUint(f.execID[:0], e.Seq, 10)
 	f.execID = strconv.AppendUint(append(f.execID, '-'), uint64(f.next.index), 10)
 	f.execID = strconv.AppendUint(append(f.execID, '-'), f.epoch, 10)
+}
+
+// quoteID returns the QuoteID of the mass quote being followed; nil = the command is none.
+func (r *commandRef) quoteID() []byte {
+	id, ok := bytes.CutPrefix(r.clOrdID(), []byte(wire.MassQuotePrefix))
+	if !ok || r.blotter == nil {
+		return nil
+	}
+	return id
+}
+
+// quoteAccepted follows a new order of a quote. No report is made of it: b answers the mass
+// quote.
+func (f *reporter) quoteAccepted(o *order, quoteID []byte) {
+	o.ClOrdID, o.QuoteSet = string(quoteID), f.command.quoteSet
+	f.orders[o.ID] = o
+	f.markChanged(o)
+	o.owner.mu.Lock()
+	o.owner.orders[o.ID] = o
+	o.owner.mu.Unlock()
+}
+
+// quoteChanged follows what a mass quote of its owner changes of a quote's order. It reports
+// false if the event is something else, of which a report is made.
+func (f *reporter) quoteChanged(e *event.Event, o *order) bool {
+	quoteID := f.command.quoteID()
+	if o.QuoteSet == 0 || quoteID == nil || o.owner != f.command.blotter {
+		return false
+	}
+	reason := event.Reason(e.Code)
+	switch {
+	case e.Kind == event.Cancelled && reason != event.ReasonQuoteReplaced, reason == event.ReasonSelfTrade:
+		return false
+	}
+	o.owner.mu.Lock()
+	if e.Kind == event.Cancelled {
+		o.Status = wire.StatusCancelled
+	} else {
+		o.ClOrdID = string(quoteID)
+		o.Leaves, o.Total = e.Qty, o.Cum+e.Qty
+		if e.Kind == event.Amended {
+			o.Price = e.Price
+		}
+	}
+	o.owner.mu.Unlock()
+	f.markChanged(o)
+	return true
+}
+
+// quoteRefused keeps a refused entry for the answer at the end of the mass quote.
+func (f *reporter) quoteRefused(e *event.Event) {
+	f.command.refused = append(f.command.refused, wire.QuoteRefusal{
+		Set: uint16(e.Other), Number: uint16(e.Qty), Instrument: e.Instrument, Reason: event.Reason(e.Code),
+	})
+}
+
+// massQuoted answers a mass quote as its QuoteResponseLevel asks.
+func (f *reporter) massQuoted(e *event.Event) error {
+	quoteID := f.command.quoteID()
+	if quoteID == nil {
+		return nil
+	}
+	ack := wire.MassQuoteAck{QuoteID: quoteID, Cancels: e.Code, Response: uint8(e.Other), Accepted: int64(e.Qty), Refused: f.command.refused}
+	f.out.Scratch = ack.AppendBody(f.out.Scratch[:0], f.gateway.instruments)
+	s := f.command.blotter
+	f.keepAnswer(s, wire.AnswerMassQuote, f.out.Scratch, nil, nil)
+	if ack.Response == wire.ResponseNone || ack.Response == wire.ResponseRefused && len(ack.Refused) == 0 {
+		return nil
+	}
+	return f.emitType(s, "b", wire.TagQuoteID, f.out.Scratch)
 }

@@ -243,6 +243,7 @@ type target struct {
 	// pending: the request that OrigClOrdID names is not answered yet.
 	pending bool
 	byID    bool // found by OrderID, which wins over OrigClOrdID
+	quote   bool
 }
 
 // find returns the order with an OrderID (37) or with a ClOrdID.
@@ -301,7 +302,7 @@ func (s *blotter) statusOf(id market.OrderID, clOrdID []byte) (byte, error) {
 
 func targetOfOrder(o *order) target {
 	return target{
-		id: o.ID, clOrdID: o.ClOrdID, instrument: o.Instrument, side: o.Side,
+		id: o.ID, clOrdID: o.ClOrdID, instrument: o.Instrument, side: o.Side, quote: o.QuoteSet != 0,
 		AmendTarget: wire.AmendTarget{Type: o.Type, TIF: o.TIF, OrderTerms: o.OrderTerms}, status: o.Status, ended: !o.Live(),
 	}
 }
@@ -358,6 +359,8 @@ func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 		refusal = wire.Refuse(wire.CxlRejUnknownOrder, wire.CodeUnknownOrder, "OrigClOrdID (41) %.40q", r.OrigClOrdID)
 	case t.ended:
 		refusal = wire.Refuse(wire.CxlRejTooLate, wire.CodeTooLate, "order %d has ended", t.id)
+	case t.quote:
+		refusal = refuseQuoteOrder(t.id)
 	case !t.pending && !t.byID && t.clOrdID != string(r.OrigClOrdID):
 		refusal = wire.Refuse(wire.CxlRejUnknownOrder, wire.CodeUnknownOrder, "OrigClOrdID (41) %.40q: the order's ClOrdID is %.40q", r.OrigClOrdID, t.clOrdID)
 	}

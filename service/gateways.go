@@ -72,6 +72,9 @@ func (e fixEngine) RunInline(step func()) { e.Engine.RunInline(e.reports, step) 
 // NextOrderID implements fixgw.Engine.
 func (e fixEngine) NextOrderID() market.OrderID { return e.OrderIDs().Next() }
 
+// NextOrderIDs implements fixgw.Engine.
+func (e fixEngine) NextOrderIDs(n int) market.OrderID { return e.OrderIDs().NextN(n) }
+
 // leadershipFor returns the leadership for a gateway whose state follows a consumer of the
 // engine's events (see barrier); nil on a single node.
 func (s *Service) leadershipFor(behind *engine.Consumer, viewed func(context.Context) error) *leadership.Leadership {

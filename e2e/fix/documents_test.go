@@ -395,6 +395,9 @@ var docExamples = []example{
 	{"position-ack", false, "35=AO"},
 	{"position", false, "35=AP"},
 	{"drop-copy", false, "35=AE"},
+	{"mass-quote", true, "35=i 117=quote-1"},
+	{"mass-quote-answer", false, "35=b 117=quote-2"},
+	{"mass-quote-cancel", true, "35=Z"},
 	{"announcement", false, "35=B 56=AA"},
 	{"security-list-request", true, "35=x"},
 	{"security-list", false, "35=y"},
@@ -538,9 +541,21 @@ func talkOrders(c *conversation, at, api string) {
 	a.Expect(map[int]string{35: "j"})
 	say(b, "V", "262=book-1|263=1|264=10|265=1|267=1|269=0|146=1|55="+programtest.Symbol+"|")
 	c.await(example{"market-data-reject", false, "35=Y"})
+	talkMassQuotes(a)
 	if err := a.Client.Resend(1, 0); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// talkMassQuotes quotes, has an entry refused, and withdraws.
+func talkMassQuotes(s *fixtest.Session) {
+	const set = "296=1|302=1|304=1|295=1|299=1|55=" + programtest.Symbol
+	say(s, "i", "117=quote-1|301=2|5617=3|5619=1000|"+set+"|132=0.98|133=1.02|134=50|135=50|")
+	s.Expect(map[int]string{35: "b", 117: "quote-1", 297: "0"})
+	say(s, "i", "117=quote-2|301=2|"+set+"|132=1.02|133=1.02|134=50|135=50|")
+	s.Expect(map[int]string{35: "b", 117: "quote-2", 297: "5"})
+	say(s, "Z", "117=quote-3|298=4|")
+	s.Expect(map[int]string{35: "b", 117: "quote-3", 297: "4"})
 }
 
 // Quotes, claims and payments, settled on a chain.

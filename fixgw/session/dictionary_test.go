@@ -46,8 +46,12 @@ var customFields = []struct {
 	{wire.TagFeeBps, "FeeBps", "INT", "S 8"},
 	{wire.TagEpoch, "Epoch", "STRING", "W X"},
 	{wire.TagFeedSeq, "FeedSeq", "STRING", "W X"},
+	{wire.TagProtectionFills, "ProtectionFills", "INT", "i"},
+	{wire.TagProtectionQty, "ProtectionQty", "QTY", "i"},
+	{wire.TagProtectionMillis, "ProtectionMillis", "INT", "i"},
 	{wire.TagCancelOnDisconnect, "CancelOrdersOnDisconnect", "BOOLEAN", "A"},
 	{wire.TagDropCopy, "DropCopy", "BOOLEAN", "A"},
+	{wire.TagProtectionReset, "MMProtectionReset", "BOOLEAN", "i"},
 }
 
 const dictionaryHead = `<!-- FIX 4.4 as QuickFIX has it, with the fields of a session that logs on with

@@ -17,6 +17,9 @@ type ClientOrder struct {
 	Type       book.Type
 	TIF        book.TIF
 	Status     byte // OrdStatus (39)
+	// QuoteSet is the number of the quote set that the order belongs to; ClOrdID is then the
+	// QuoteID that last changed it. 0 = an order of its own.
+	QuoteSet uint16
 
 	Price market.Price // limit; 0 for market and stop
 	OrderTerms

@@ -50,6 +50,8 @@ func AnswerForm(code byte) (msgType string, firstTag int) {
 		return "S", TagQuoteID
 	case AnswerQuoteReject:
 		return "AG", TagQuoteReqID
+	case AnswerMassQuote:
+		return "b", TagQuoteID
 	}
 	return string(code), TagOrderID
 }

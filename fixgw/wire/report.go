@@ -83,6 +83,9 @@ func (r *ExecutionReport) AppendBody(dst []byte) []byte {
 	if o.Any() {
 		dst = o.append(dst, r.Instrument)
 	}
+	if o.QuoteSet > 0 {
+		dst = strconv.AppendUint(append(dst, "\x01583="...), uint64(o.QuoteSet), 10)
+	}
 	if r.LastQty > 0 {
 		liquidity := byte('2') // removed
 		if r.Maker {

@@ -1,0 +1,100 @@
+package fixgw
+
+import (
+	"errors"
+	"fmt"
+
+	"blockdesk/engine"
+	"blockdesk/engine/quotes"
+	"blockdesk/fixgw/wire"
+	"blockdesk/market"
+)
+
+// Quotes of market makers: MassQuote (i) and QuoteCancel (Z), answered by b. A quote is two
+// orders in the book that belong to a quote set; only a later i or Z of the session changes
+// them, and reports (8) come of what happens to them otherwise. The QuoteIDs are a name space
+// of their own: wire.MassQuotePrefix.
+
+// massQuoter submits the mass quotes of a session, without allocation. Guarded by the session's
+// lock.
+type massQuoter struct {
+	*blotter
+	fields   []wire.MassQuoteEntry
+	quotes   quotes.Mass
+	commands []engine.Command
+	key      []byte
+}
+
+// request handles an i, and with cancel a Z.
+func (m *massQuoter) request(frame []byte, cancel bool) *wire.Reject {
+	r := wire.ScanMassQuote(frame, cancel, m.fields)
+	m.fields = r.Entries
+	if refusal := r.CheckID(); refusal != nil {
+		return m.refuse(&r, refusal)
+	}
+	m.key = append(append(m.key[:0], wire.MassQuotePrefix...), r.QuoteID...)
+	content := r.Content()
+	done, duplicate, reject := m.repeated(m.key, content)
+	if done {
+		return reject
+	}
+	refusal := r.Decode(m.gateway.instruments, &m.quotes)
+	if duplicate {
+		refusal = wire.RefuseDuplicate(wire.MassQuoteDuplicate, "QuoteID (117)", r.QuoteID)
+	}
+	if refusal != nil {
+		return m.refuse(&r, refusal)
+	}
+	q := &m.quotes
+	q.Ref, q.STP = m.key, m.Terms().STP
+	if !q.CancelAll && !q.Cancel {
+		q.FirstID = m.gateway.engine.NextOrderIDs(2 * len(q.Entries))
+	}
+	return m.submit(&r, &request{clOrdID: string(m.key), msgType: 'i', content: content})
+}
+
+func (m *massQuoter) submit(r *wire.MassQuoteRequest, entry *request) *wire.Reject {
+	var err error
+	if m.commands, err = m.makeCommands(m.commands[:0], &m.quotes); err != nil {
+		return wire.BusinessReject(wire.RejOther, r.QuoteID, m.gateway.UnavailableText("the engine did not accept the mass quote"))
+	}
+	if !m.register(entry) {
+		m.gateway.overloaded.Add(1)
+		return wire.BusinessReject(wire.RejNotAvailable, r.QuoteID, fmt.Sprintf("%s: %d requests of this session wait for an answer", wire.CodeOverloaded, m.gateway.options.MaxPendingOrders))
+	}
+	if err = m.gateway.engine.SubmitAll(m.commands); err == nil {
+		return nil
+	}
+	m.unregister(entry)
+	if errors.Is(err, engine.ErrFull) {
+		m.gateway.overloaded.Add(1)
+		return wire.BusinessReject(wire.RejNotAvailable, r.QuoteID, wire.CodeOverloaded+": the engine's queue is full, try again")
+	}
+	return wire.BusinessReject(wire.RejNotAvailable, r.QuoteID, m.gateway.UnavailableText(err.Error()))
+}
+
+// makeCommands appends the commands of q for the session.
+func (m *massQuoter) makeCommands(dst []engine.Command, q *quotes.Mass) ([]engine.Command, error) {
+	dst, err := engine.MassQuoteCommands(dst, q)
+	if err != nil {
+		return dst, err
+	}
+	last := &dst[len(dst)-1]
+	last.Origin, last.Order.Participant = m.Number, m.Participant.Number
+	return dst, nil
+}
+
+// refuse answers a message of which nothing is carried out. Its QuoteID may be used
+// again.
+func (m *massQuoter) refuse(r *wire.MassQuoteRequest, refusal *wire.Refusal) *wire.Reject {
+	m.gateway.Rejects.Add(1)
+	ack := wire.MassQuoteAck{QuoteID: r.QuoteID, Response: wire.ResponseAll, Refusal: refusal}
+	m.Out.Scratch = ack.AppendBody(m.Out.Scratch[:0], m.gateway.instruments)
+	m.Send("b", wire.TagQuoteID, m.Out.Scratch, false)
+	return nil
+}
+
+// refuseQuoteOrder refuses an F or G of a quote's order.
+func refuseQuoteOrder(id market.OrderID) *wire.Refusal {
+	return wire.Refuse(wire.CxlRejOther, wire.CodeUnsupported, "order %d is a quote: a MassQuote (i) or QuoteCancel (Z) changes it", id)
+}
