@@ -94,7 +94,7 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 	if d.Desk != nil {
 		backend := terms.Backend{Desk: d.Desk, Settlement: d.Settlement, Instruments: o.Instruments}
 		g.rfq = rfqapi.New(rfqapi.Options{
-			Backend: backend, Books: views, Health: d.ChainHealth, Network: network, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
+			Backend: backend, Books: views, Health: d.ChainHealth, Network: network, Prices: d.Prices, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
 		})
 		tokens := dvp.Options{Backend: backend, Handshake: d.Handshake, Cosigner: d.Cosigner, URLs: g.urls, TokenWindow: o.TokenWindow, Now: o.Now}
 		if !o.NoLimits {

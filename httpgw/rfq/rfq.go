@@ -15,6 +15,8 @@ type Options struct {
 	Books catalog.Views
 	// Health is httpgw.Dependencies.ChainHealth.
 	Health func() desk.ChainHealth
+	// Prices is httpgw.Dependencies.Prices.
+	Prices func() []desk.AssetPrice
 	// Network is httpgw.Dependencies.Network.
 	Network func() string
 	About   *wire.Description
