@@ -113,6 +113,15 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 // URLs returns the public URLs: those of the options, or those of the listeners.
 func (g *Gateway) URLs() catalog.URLs { return g.urls }
 
+// Accepting reports whether a claim would be reserved now, or why not; see
+// [rfqapi.Endpoints.Accepting]. Without a desk it returns false and an empty reason.
+func (g *Gateway) Accepting() (ok bool, whyNot string) {
+	if g.rfq == nil {
+		return false, ""
+	}
+	return g.rfq.Accepting()
+}
+
 // Tickets calls each for every ticket of market-tickets; see [rfqapi.Endpoints.Tickets].
 // Without a desk it returns zeros.
 func (g *Gateway) Tickets(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64) {

@@ -122,6 +122,16 @@ func (e *Endpoints) writes() []wire.Route {
 	}
 }
 
+// Accepting reports whether a claim of the smallest fill would be reserved now, or why not,
+// as the status document does. It is safe for concurrent use.
+func (e *Endpoints) Accepting() (ok bool, whyNot string) {
+	ok, why := e.own.current().accepting()
+	if why != nil {
+		whyNot = *why
+	}
+	return ok, whyNot
+}
+
 // Tickets calls each for every ticket of market-tickets in the order of ids, with its
 // record as in that document: a JSON object whose bytes never change. It returns the
 // document's seq, which is the Seq of the last command that changed the desk, and the

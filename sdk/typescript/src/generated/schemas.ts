@@ -349,7 +349,7 @@ export interface DeskPrice {
   sources: DeskPriceSource[];
 }
 
-/** Columns of a row: order_id, tranche_id, pair, available_usd, best_price_usd (null: not priced now), expires_unix_ms (null: never). */
+/** Columns of a row: order_id, tranche_id, pair, available_usd, best_price_usd (null: there is no price now), expires_unix_ms (null: never). */
 export interface CompactBook {
   ok: true;
   /** Grows with every change of the document. */
@@ -394,10 +394,10 @@ export interface Tokens {
     mint: Address | null;
     /** null: not known to the desk. */
     decimals: number | null;
-    /** The last of roles. */
+    /** The last entry of `roles`. */
     role: 'base' | 'quote' | 'settlement';
     roles: Array<'base' | 'quote' | 'settlement'>;
-    /** Rails that pay for it, or that it is paid over. */
+    /** Rails with which this token can be bought; for a payment token, its own rail. */
     rails: Rail[];
   }>;
   rails: Array<{
@@ -434,7 +434,7 @@ export interface Lock {
   locked: boolean;
   /** Of the last change; null: never locked. */
   since: Timestamp | null;
-  /** The operator's words. */
+  /** The operator's reason, free text. */
   reason: string | null;
 }
 
@@ -881,7 +881,7 @@ export interface ClaimRequest {
   wallet_signature?: AnySignature;
 }
 
-/** Our choice (contract). */
+/** The states are our choice. */
 export type ClaimState = 'reserved' | 'paid' | 'delivering' | 'settled' | 'expired' | 'cosigned' | 'released' | 'refund_due';
 
 export interface ClaimTerms {
@@ -890,7 +890,7 @@ export interface ClaimTerms {
   quote_id: QuoteID | null;
   order_id: OrderID;
   tranche_id: TrancheID;
-  /** Empty after the ticket was removed. */
+  /** Empty if the ticket has been removed. */
   ticket_label: string;
   pair: PairSymbol;
   fill_usd: FillUSD;
@@ -1198,7 +1198,7 @@ export interface Build {
     quote_id: QuoteID | null;
     order_id: OrderID;
     tranche_id: TrancheID;
-    /** Empty after the ticket was removed. */
+    /** Empty if the ticket has been removed. */
     ticket_label: string;
     pair: PairSymbol;
     fill_usd: FillUSD;

@@ -318,7 +318,7 @@ export interface DeskPrice {
     /** The sources of an asset with a rule in `prices`, in the order of preference; empty without a rule. */
     sources: DeskPriceSource[];
 }
-/** Columns of a row: order_id, tranche_id, pair, available_usd, best_price_usd (null: not priced now), expires_unix_ms (null: never). */
+/** Columns of a row: order_id, tranche_id, pair, available_usd, best_price_usd (null: there is no price now), expires_unix_ms (null: never). */
 export interface CompactBook {
     ok: true;
     /** Grows with every change of the document. */
@@ -360,10 +360,10 @@ export interface Tokens {
         mint: Address | null;
         /** null: not known to the desk. */
         decimals: number | null;
-        /** The last of roles. */
+        /** The last entry of `roles`. */
         role: 'base' | 'quote' | 'settlement';
         roles: Array<'base' | 'quote' | 'settlement'>;
-        /** Rails that pay for it, or that it is paid over. */
+        /** Rails with which this token can be bought; for a payment token, its own rail. */
         rails: Rail[];
     }>;
     rails: Array<{
@@ -398,7 +398,7 @@ export interface Lock {
     locked: boolean;
     /** Of the last change; null: never locked. */
     since: Timestamp | null;
-    /** The operator's words. */
+    /** The operator's reason, free text. */
     reason: string | null;
 }
 /** Whether claims can be settled now. */
@@ -833,7 +833,7 @@ export interface ClaimRequest {
     /** Our choice. Proves that the claim comes from the owner of `bot_wallet`: its ed25519 signature, in base58 or base64, of the UTF-8 bytes of `blockdesk-claim-v1|order_id|tranche_id|fill_usd|rail|unix_minute`, with the rail of the payment and the present Unix time in whole minutes, or the minute before. A wrong signature refuses the claim. Without it, and without a DvP token of `bot_wallet`, the claim counts against the limits in `price_policy.unproven` of `/api/v1/dvp/status`. */
     wallet_signature?: AnySignature;
 }
-/** Our choice (contract). */
+/** The states are our choice. */
 export type ClaimState = 'reserved' | 'paid' | 'delivering' | 'settled' | 'expired' | 'cosigned' | 'released' | 'refund_due';
 export interface ClaimTerms {
     way: 'modular' | 'atomic';
@@ -841,7 +841,7 @@ export interface ClaimTerms {
     quote_id: QuoteID | null;
     order_id: OrderID;
     tranche_id: TrancheID;
-    /** Empty after the ticket was removed. */
+    /** Empty if the ticket has been removed. */
     ticket_label: string;
     pair: PairSymbol;
     fill_usd: FillUSD;
@@ -1125,7 +1125,7 @@ export interface Build {
         quote_id: QuoteID | null;
         order_id: OrderID;
         tranche_id: TrancheID;
-        /** Empty after the ticket was removed. */
+        /** Empty if the ticket has been removed. */
         ticket_label: string;
         pair: PairSymbol;
         fill_usd: FillUSD;
