@@ -28,12 +28,7 @@ type statusAnswer struct {
 		Available bool    `json:"available"`
 		Lag       *uint64 `json:"lag_slots"`
 	} `json:"nodes"`
-	Money *struct {
-		Failing   int `json:"stuck_deliveries"`
-		Unknown   int `json:"doubtful"`
-		Refunds   int `json:"refunds_due"`
-		Unmatched int `json:"strays"`
-	} `json:"money"`
+	Money map[string]int `json:"money"`
 }
 
 // mainnetName is execution_network of mainnet.
@@ -64,7 +59,8 @@ func showStatus(w io.Writer, a *statusAnswer) error {
 	}
 	fmt.Fprintf(w, "claims   %s\nnetwork  %s\n", claims, network)
 	if m := a.Money; m != nil {
-		fmt.Fprintf(w, "money    %d deliveries failing, %d outcomes unknown, %d refunds due, %d unmatched payments\n", m.Failing, m.Unknown, m.Refunds, m.Unmatched)
+		fmt.Fprintf(w, "money    %d deliveries failing, %d outcomes unknown, %d refunds due, %d unmatched payments\n",
+			m[moneyFailing], m[moneyOutcomeUnknown], m[moneyRefunds], m[moneyUnmatched])
 	}
 	fmt.Fprintln(w)
 	if err := showLocks(w, &a.locksAnswer); err != nil {

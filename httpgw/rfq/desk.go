@@ -137,7 +137,7 @@ func (p *pages) deskStatus(e *snapshot) deskDocument {
 			},
 			Dust: railAmounts{dustOf(policy, market.RailUSDC), dustOf(policy, market.RailSOL)}, Pairs: []pricePolicyJSON{},
 		},
-		Prices:    p.priceList(e),
+		Prices:    priceList(e, p.prices),
 		Corridor:  []corridorJSON{},
 		Inventory: inventoryTotals{Pairs: []inventoryJSON{}},
 		Chain:     p.chainHealth(e),

@@ -38,11 +38,11 @@ type priceSourceJSON struct {
 const sourceBook = "book"
 
 // priceList lists the prices of all pairs, and of all rails that have one. An unusable
-// price is null and has a fault, never the old price.
-func (p *pages) priceList(e *snapshot) []priceJSON {
+// price is null and has a fault, never the old price. sources may be nil.
+func priceList(e *snapshot, sources func() []desk.AssetPrice) []priceJSON {
 	var ruled []desk.AssetPrice
-	if p.prices != nil {
-		ruled = p.prices()
+	if sources != nil {
+		ruled = sources()
 	}
 	all := []priceJSON{}
 	for i := range e.pairs {

@@ -128,7 +128,7 @@ func (p *pages) status(e *snapshot) statusDocument {
 		OK: true, Version: Version, APIVersion: catalog.APIVersion, Seq: v.Seq, TS: wire.Time(e.ts),
 		UpdatedAt: p.updatedAt(v), Refresh: wholeSeconds(Refresh),
 		Active: activeRails(v), Priority: wire.Rails(market.AllRails), Fills: fillSizes(),
-		Locks: locksOf(e), Prices: p.priceList(e), Chain: e.chainJSON(), Surfaces: surfacesOf(&urls),
+		Locks: locksOf(e), Prices: priceList(e, p.prices), Chain: e.chainJSON(), Surfaces: surfacesOf(&urls),
 		Recommended: recommendedJSON{
 			Read:    adviceJSON{"public_mirror", "GET", urls.Mirror + PathTickets},
 			Confirm: adviceJSON{"registry_backend", "GET", urls.API + PathTickets},
