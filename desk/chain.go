@@ -33,13 +33,14 @@ const (
 
 // Balance is what the desk's wallet holds of one asset, as of a finalized slot.
 type Balance struct {
-	// Asset is "SOL" or the mint in base58. Instrument is the pair that sells it, if Base
-	// is set.
-	Asset      string
-	Instrument market.InstrumentID
-	Base       bool
+	// Asset is "SOL", "USDC", or of a base token its symbol or mint. Mint is in base58,
+	// empty for SOL. Instrument is the pair that sells it, if Base is set.
+	Asset, Mint string
+	Instrument  market.InstrumentID
+	Base        bool
 	// Atoms is what a majority of the nodes reports at least. Below Needed it is low: SOL
-	// for some deliveries, a base token for what is reserved.
+	// for some deliveries, a base token for what is reserved, SOL and USDC for the refunds
+	// that an operator has ordered.
 	Atoms, Needed uint64
 }
 
@@ -48,7 +49,7 @@ func (b *Balance) Problem() string {
 	switch {
 	case b.Atoms >= b.Needed:
 		return ""
-	case b.Base:
+	case b.Mint != "":
 		return LowToken
 	}
 	return LowSOL

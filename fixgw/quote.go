@@ -10,7 +10,7 @@ import (
 	"blockdesk/market"
 )
 
-// quote is a firm price that a session was given, live until the desk forgets it. Only
+// quote is a quote that a session was given, live until the desk forgets it. Only
 // the reporter changes it, under its owner's mutex; the session reads it under the same
 // lock, and sets over when its client passes.
 type quote struct {

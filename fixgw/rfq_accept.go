@@ -83,7 +83,7 @@ func (s *deskClient) decodeAcceptance(a *wire.Acceptance, entry *request) (*rfq.
 	if err != nil || wallet == (market.Address{}) {
 		return nil, wire.Refuse(wire.OrdRejBroker, wire.CodeMissingField, "the participant has no wallet: ask the operator to configure one")
 	}
-	if g.dependencies.Settlement == nil || g.dependencies.Settlement.Ready() != nil {
+	if !g.settles() {
 		return nil, wire.Refuse(wire.OrdRejBroker, wire.CodeChainUnavailable, "the settlement chain cannot be reached; nothing was reserved")
 	}
 	t := &q.Terms

@@ -65,7 +65,7 @@ func (s *deskClient) decodeQuoteRequest(r *wire.QuoteRequest, entry *request) (*
 	case r.Side != nil && string(r.Side) != "1":
 		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "Side (54) %.20q: must be 1 (buy), the desk sells", r.Side)
 	case r.QuoteType != nil && string(r.QuoteType) != "1":
-		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "QuoteType (537) %.20q: must be 1 (tradeable), quotes are firm", r.QuoteType)
+		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "QuoteType (537) %.20q: must be 1 (tradeable)", r.QuoteType)
 	case r.Qty != nil:
 		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "OrderQty (38): a quote is asked for in dollars, CashOrderQty (152)")
 	}
@@ -80,12 +80,18 @@ func (s *deskClient) decodeQuoteRequest(r *wire.QuoteRequest, entry *request) (*
 	if r.Security != nil {
 		ask.Ticket, ask.Tranche, refusal = parseOffered(view, in.ID, r.Security, r.Source)
 	} else {
-		ask.Ticket, ask.Tranche, refusal = currentOffer(view, in.ID, ask.Fill, ask.Rail)
+		ask.Ticket, ask.Tranche, refusal = currentOffer(view, in.ID, ask.Fill, ask.Rail, s.gateway.options.Now().UnixNano())
 	}
 	if refusal != nil {
 		return nil, refusal
 	}
+	ask.Indicative = !s.gateway.settles()
 	return ask, nil
+}
+
+// settles reports whether a claim could be reserved now.
+func (g *Gateway) settles() bool {
+	return g.dependencies.Settlement != nil && g.dependencies.Settlement.Ready() == nil
 }
 
 // deskView returns the desk's newest view.
@@ -123,18 +129,17 @@ func parseOffered(v *rfq.View, in market.InstrumentID, text, source []byte) (mar
 }
 
 // currentOffer returns the offer for a request that names no ticket.
-func currentOffer(v *rfq.View, in market.InstrumentID, fill market.FillUSD, rail market.Rail) (market.TicketID, market.TrancheID, *wire.Refusal) {
-	if v.Pair(in) == nil {
-		return 0, 0, refuseDesk(event.ReasonUnknownPair)
-	}
-	t, tranche, open := v.Offer(in, fill, rail)
-	switch {
-	case t != nil:
+func currentOffer(v *rfq.View, in market.InstrumentID, fill market.FillUSD, rail market.Rail, at int64) (market.TicketID, market.TrancheID, *wire.Refusal) {
+	t, tranche, why := v.Offer(in, fill, rail, at)
+	switch why {
+	case event.ReasonNone:
 		return t.ID, tranche, nil
-	case open:
-		return 0, 0, wire.Refuse(wire.QuoteRejExceedsLimit, wire.CodeCapacity, "%s: no open ticket has the capacity for %s USD over %s", event.ReasonCapacityExhausted, fill, rail)
+	case event.ReasonCapacityExhausted:
+		return 0, 0, wire.Refuse(wire.QuoteRejExceedsLimit, wire.CodeCapacity, "%s: no open ticket has the capacity for %s USD over %s", why, fill, rail)
+	case event.ReasonUnknownTicket:
+		return 0, 0, wire.Refuse(wire.QuoteRejNoMarket, wire.CodeUnknownTicket, "%s: no ticket is open", why)
 	}
-	return 0, 0, wire.Refuse(wire.QuoteRejNoMarket, wire.CodeUnknownTicket, "%s: no ticket is open", event.ReasonUnknownTicket)
+	return 0, 0, refuseDesk(why)
 }
 
 // refuseDesk returns the refusal for a reason of the desk that the gateway can see

@@ -2,6 +2,7 @@ package fixgw
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gagliardetto/solana-go/base58"
@@ -37,6 +38,26 @@ func TestQuoteToSettledClaim(t *testing.T) {
 	tk.send("H", "11=c1|55=SLUSD/USDC|54=1|")
 	tk.wantNext("35=8 11=c1 150=I 39=2 14=252.525252 37=" + claim)
 	tk.wantNoMessage() // a used quote ends without a word
+}
+
+// TestQuoteWithoutChainIsIndicative: a quote says whether it could be taken when it was made,
+// and for ever. None can be taken while the chain is away.
+func TestQuoteWithoutChainIsIndicative(t *testing.T) {
+	t.Parallel()
+	d := newShop(t, []string{"TK"}, nil)
+	tk := d.dial("TK", nil)
+	d.bank.closed.Store(true)
+	tk.rfq("r1", "48=T1/T1-1|22=8|54=1|152=250|15=USDC|")
+	quote := tk.wantNext("35=S 131=r1 537=0 55=SLUSD/USDC 133=0.990000000")
+	tk.take("c1", quote)
+	if m := tk.wantNext("35=8 11=c1 150=8 39=8"); !strings.HasPrefix(m.Get(58), "CHAIN_UNAVAILABLE") {
+		t.Errorf("58=%s", m.Get(58))
+	}
+	d.bank.closed.Store(false)
+	tk.rfq("r1", "48=T1/T1-1|22=8|54=1|152=250|15=USDC|")
+	tk.wantNext("35=S 131=r1 537=0 117=" + quote.Get(117))
+	tk.rfq("r2", "")
+	tk.wantNext("35=S 131=r2 537=1 48=T1/T1-1")
 }
 
 // TestResponseToSettledClaim: the same by AJ, and what is asked about it.

@@ -29,6 +29,9 @@ type Dependencies struct {
 	// Facts returns the facts of the catalog's documents: the same immutable value until
 	// the next cycle. It must not block for long. Nil: these documents are not served.
 	Facts func() *catalog.Facts
+	// Prices returns the prices of the assets that have rules. It must not block. Nil: no
+	// asset has one.
+	Prices func() []desk.AssetPrice
 	// Network returns the name of the network on which trades execute: catalog.NetworkName.
 	// It must not block. Nil: catalog.ExecutionNetwork.
 	Network func() string

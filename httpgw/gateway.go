@@ -94,7 +94,7 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 	if d.Desk != nil {
 		backend := terms.Backend{Desk: d.Desk, Settlement: d.Settlement, Instruments: o.Instruments}
 		g.rfq = rfqapi.New(rfqapi.Options{
-			Backend: backend, Books: views, Health: d.ChainHealth, Network: network, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
+			Backend: backend, Books: views, Health: d.ChainHealth, Network: network, Prices: d.Prices, About: &o.Description, URLs: g.urls, Now: o.Now, All: allDesks,
 		})
 		tokens := dvp.Options{Backend: backend, Handshake: d.Handshake, Cosigner: d.Cosigner, URLs: g.urls, TokenWindow: o.TokenWindow, Now: o.Now}
 		if !o.NoLimits {
@@ -112,6 +112,15 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 
 // URLs returns the public URLs: those of the options, or those of the listeners.
 func (g *Gateway) URLs() catalog.URLs { return g.urls }
+
+// Accepting reports whether a claim would be reserved now, or why not; see
+// [rfqapi.Endpoints.Accepting]. Without a desk it returns false and an empty reason.
+func (g *Gateway) Accepting() (ok bool, whyNot string) {
+	if g.rfq == nil {
+		return false, ""
+	}
+	return g.rfq.Accepting()
+}
 
 // Tickets calls each for every ticket of market-tickets; see [rfqapi.Endpoints.Tickets].
 // Without a desk it returns zeros.

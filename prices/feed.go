@@ -279,9 +279,11 @@ func (f *Feed) read(ctx context.Context) []rpc.NodeAccounts {
 func (f *Feed) observe(i int, views []rpc.NodeAccounts, now int64) (observed []Observation, nodes int) {
 	a := &f.o.Assets[i]
 	if a.Account != (solana.Address{}) {
-		nodes = f.observePyth(i, views, now)
-		if f.last[i].Price != 0 {
-			observed = append(observed, f.last[i])
+		var quorum bool
+		nodes, quorum = f.observePyth(i, views, now)
+		last := f.last[i]
+		if last.Source, last.NoQuorum = Pyth, !quorum; last.Price != 0 || last.NoQuorum {
+			observed = append(observed, last)
 		}
 	}
 	if a.Pool != nil {
@@ -295,9 +297,10 @@ func (f *Feed) observe(i int, views []rpc.NodeAccounts, now int64) (observed []O
 	return observed, nodes
 }
 
-// observePyth updates the last price of Pyth of asset i, and returns how many nodes
-// returned a usable update.
-func (f *Feed) observePyth(i int, views []rpc.NodeAccounts, now int64) (nodes int) {
+// observePyth updates the last price of Pyth of asset i. It returns how many nodes
+// returned a usable update, and whether a majority of the nodes agrees on a price or on
+// having none.
+func (f *Feed) observePyth(i int, views []rpc.NodeAccounts, now int64) (nodes int, quorum bool) {
 	a := &f.o.Assets[i]
 	var usable, all []pyth.Update
 	answers := 0
@@ -323,6 +326,7 @@ func (f *Feed) observePyth(i int, views []rpc.NodeAccounts, now int64) (nodes in
 	// If too few nodes answer for a majority, the last price holds until it is too old.
 	if answers > configured/2 {
 		f.last[i] = Observation{}
+		quorum = len(all) == 0
 	}
 	// Without a majority of usable updates, that of all updates shows the fault. An older
 	// update than the last one comes from nodes that are behind.
@@ -334,9 +338,9 @@ func (f *Feed) observePyth(i int, views []rpc.NodeAccounts, now int64) (nodes in
 		if f.last[i] = *observationOf(u); newest.At > f.last[i].At {
 			f.last[i] = newest
 		}
-		break
+		return len(usable), true
 	}
-	return len(usable)
+	return len(usable), quorum
 }
 
 func observationOf(u pyth.Update) *Observation {

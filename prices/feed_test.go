@@ -201,7 +201,7 @@ func TestNodesFall(t *testing.T) {
 		if j := r.after(15); j.Price != dollars(150) {
 			t.Errorf("15 s after two of three have ended: %+v", j)
 		}
-		if j := r.after(10); j.Fault != TooOld {
+		if j := r.after(10); j.Fault != NoQuorum {
 			t.Errorf("25 s after: %+v", j)
 		}
 		r.nodes[0] = honest
@@ -266,7 +266,7 @@ func TestSourcesTogether(t *testing.T) {
 		}
 		pool = 0
 		r.nodes[0] = nil
-		if j := r.after(120); j.Price != 0 || j.Fault != TooOld {
+		if j := r.after(120); j.Price != 0 || j.Fault != NoQuorum {
 			t.Errorf("without any source: %+v", j)
 		}
 	})

@@ -41,6 +41,9 @@ func TestJudge(t *testing.T) {
 		"further apart, below":      {[]Observation{at(Pyth, dollars(101)+1, 0), at(Pool, dollars(100), 0)}, 0, 0, Disagree},
 		"the third is apart":        {[]Observation{at(Pyth, dollars(100), 0), at(Pool, dollars(100), 0), at(Operator, dollars(90), 0)}, 0, 0, Disagree},
 		"what is apart is old":      {[]Observation{at(Pyth, dollars(100), 0), at(Pool, dollars(50), 31*second)}, dollars(100), Pyth, 0},
+		"old, of too few nodes":     {[]Observation{{Source: Pyth, Price: dollars(150), At: now - 31*second, NoQuorum: true}}, 0, 0, NoQuorum},
+		"fresh, of too few nodes":   {[]Observation{{Source: Pyth, Price: dollars(150), At: now, NoQuorum: true}}, dollars(150), Pyth, 0},
+		"none, of too few nodes":    {[]Observation{{Source: Pyth, NoQuorum: true}}, 0, 0, NoQuorum},
 		"a price that none may be":  {[]Observation{at(Pyth, market.MaxUSDPrice+1, 0)}, 0, 0, Missing},
 		"the largest price, unsure": {[]Observation{unsure(at(Pyth, market.MaxUSDPrice, 0), 1<<63)}, 0, 0, TooUncertain},
 	} {
@@ -75,7 +78,7 @@ func TestNeverOld(t *testing.T) {
 		var observed []Observation
 		for s := Pyth; s <= Operator; s++ {
 			if rapid.Bool().Draw(t, "there") {
-				observed = append(observed, Observation{s, market.USDPrice(rapid.Uint64Range(0, 1000).Draw(t, "price")), 0, rapid.Int64Range(0, 2000).Draw(t, "at")})
+				observed = append(observed, Observation{Source: s, Price: market.USDPrice(rapid.Uint64Range(0, 1000).Draw(t, "price")), At: rapid.Int64Range(0, 2000).Draw(t, "at")})
 			}
 		}
 		j := rule.Judge(now, observed)

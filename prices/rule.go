@@ -81,6 +81,9 @@ type Observation struct {
 	Price      market.USDPrice // 0: the source has no price
 	Confidence market.USDPrice // half the width of the interval around Price; 0: the source has none
 	At         int64           // when the price was published, Unix nanoseconds
+	// NoQuorum: the nodes have no majority for a price, and this is the last one that they
+	// had. It holds until it is too old.
+	NoQuorum bool
 }
 
 // Fault is why a source or an asset has no price.
@@ -93,10 +96,11 @@ const (
 	FromFuture   Fault = 3
 	TooUncertain Fault = 4 // the confidence interval is too wide
 	Disagree     Fault = 5 // usable sources are too far apart
+	NoQuorum     Fault = 6 // the configured nodes have no majority for a price
 )
 
 var faultNames = [...]string{
-	"", "price_missing", "price_too_old", "price_from_the_future", "price_too_uncertain", "price_sources_disagree",
+	"", "price_missing", "price_too_old", "price_from_the_future", "price_too_uncertain", "price_sources_disagree", "price_without_quorum",
 }
 
 // String returns the name of the fault in documents, metrics and logs; empty for NoFault.
@@ -144,6 +148,8 @@ func (r *Rule) Judge(now int64, observed []Observation) Judgement {
 
 func (r *Rule) fault(now int64, o *Observation) Fault {
 	switch {
+	case o.NoQuorum && (o.Price == 0 || now-o.At > r.MaxAge):
+		return NoQuorum
 	case o.Price == 0 || o.Price > market.MaxUSDPrice:
 		return Missing
 	case o.At > now+MaxAhead:

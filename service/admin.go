@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/httpgw/admin"
 	"blockdesk/service/metrics"
@@ -90,12 +91,14 @@ func (s *Service) operations() *admin.Operations {
 	}
 	if s.cfg.RFQ.Enabled {
 		o.Desk = s.desk
+		o.Status = admin.StatusSources{Accepting: s.http.Accepting, Network: func() string { return catalog.NetworkName(s.network()) }}
 	}
 	if s.prices != nil {
 		o.Prices = s.prices
 	}
 	if s.settlement != nil {
 		o.Money = s.settlement
+		o.Status.Chain = s.settlement.chainHealth
 	}
 	if s.tokens != nil {
 		o.Tokens = tokenAdmin{s.tokens}

@@ -154,6 +154,9 @@ func (s *Service) dependencies() httpgw.Dependencies {
 	if s.settlement != nil {
 		d.Settlement, d.Cosigner, d.ChainHealth = s.settlement, s.settlement, s.settlement.chainHealth
 	}
+	if s.prices != nil {
+		d.Prices = s.prices.AssetPrices
+	}
 	if s.mirror != nil {
 		d.Signatures, d.Swaps = s.mirror, s.mirror
 	}

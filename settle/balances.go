@@ -33,6 +33,7 @@ const (
 type balances struct {
 	*env
 	chain  *chainState
+	orders *refundOrders
 	every  time.Duration
 	sol    uint64 // lamports that are needed
 	newest atomic.Pointer[[]desk.Balance]
@@ -56,11 +57,22 @@ func (b *balances) run(ctx context.Context) error {
 	}
 }
 
-// wanted is an account to read; instrument is valid if base is set.
+// wanted is an account to read: the wallet itself if mint is zero; instrument is valid if
+// base is set.
 type wanted struct {
 	address, mint solana.Address
 	instrument    market.InstrumentID
 	base          bool
+}
+
+// tokenOf returns the wallet's account of a mint; false while the mint is unknown.
+func (b *balances) tokenOf(wallet, of solana.Address) (wanted, bool, error) {
+	mint, err := b.chain.mint(of)
+	if err != nil {
+		return wanted{}, false, nil // Ready names it
+	}
+	account, err := solana.TokenAccount(wallet, mint.Address(), mint.Program())
+	return wanted{address: account, mint: of}, true, err
 }
 
 // read reads all balances once. It does nothing while mints or the wallet are unknown.
@@ -70,30 +82,43 @@ func (b *balances) read(ctx context.Context) error {
 		return nil
 	}
 	list := []wanted{{address: wallet}}
+	if v.Policy.USDCMint != (solana.Address{}) {
+		usdc, known, err := b.tokenOf(wallet, v.Policy.USDCMint)
+		switch {
+		case err != nil:
+			return err
+		case known:
+			list = append(list, usdc)
+		}
+	}
 	for i := range v.Pairs {
 		p := &v.Pairs[i]
-		mint, err := b.chain.mint(p.BaseMint)
-		if err != nil {
-			continue // Ready names it
-		}
-		account, err := solana.TokenAccount(wallet, mint.Address(), mint.Program())
-		if err != nil {
+		account, known, err := b.tokenOf(wallet, p.BaseMint)
+		switch {
+		case err != nil:
 			return err
+		case known:
+			account.instrument, account.base = p.Instrument, true
+			list = append(list, account)
 		}
-		list = append(list, wanted{account, p.BaseMint, p.Instrument, true})
 	}
 	held, slot, err := b.held(ctx, list)
 	if err != nil {
 		return err
 	}
-	out := make([]desk.Balance, len(list))
+	out, refunds := make([]desk.Balance, len(list)), b.orders.needed()
 	for i := range list {
 		w := &list[i]
-		if !w.base {
-			out[i] = desk.Balance{Asset: "SOL", Atoms: held[i], Needed: b.sol}
+		if w.mint == (solana.Address{}) {
+			out[i] = desk.Balance{Asset: "SOL", Atoms: held[i], Needed: b.sol + refunds[market.RailSOL]}
 			continue
 		}
-		out[i] = desk.Balance{Asset: solana.Base58(w.mint), Instrument: w.instrument, Base: true, Atoms: held[i], Needed: v.Pair(w.instrument).Reserved}
+		mint := solana.Base58(w.mint)
+		if !w.base {
+			out[i] = desk.Balance{Asset: market.RailUSDC.String(), Mint: mint, Atoms: held[i], Needed: refunds[market.RailUSDC]}
+			continue
+		}
+		out[i] = desk.Balance{Asset: mint, Mint: mint, Instrument: w.instrument, Base: true, Atoms: held[i], Needed: v.Pair(w.instrument).Reserved}
 		if err := b.report(v.Pair(w.instrument), held[i], slot); err != nil {
 			return err
 		}
@@ -142,7 +167,7 @@ func atomsOf(w *wanted, a *rpc.Account) uint64 {
 	switch {
 	case a == nil:
 		return 0
-	case !w.base:
+	case w.mint == (solana.Address{}):
 		return uint64(a.Lamports)
 	}
 	held, err := token.ParseAccount(a.Owner, a.Data)
@@ -180,8 +205,8 @@ func solNeeded(budget build.Budget) uint64 {
 	return LowDeliveries * (deliveryRent + deliveryFee + uint64(priority))
 }
 
-// Balances returns what the desk's wallet held when it was read last: SOL, then the base
-// token of each pair. Nil before the first reading. It does not block; read-only.
+// Balances returns what the desk's wallet held when it was read last: SOL, USDC,
+// then the base token of each pair. Nil before the first reading. It does not block; read-only.
 func (b *balances) Balances() []desk.Balance {
 	if list := b.newest.Load(); list != nil {
 		return *list

@@ -55,6 +55,9 @@ func TestBalances(t *testing.T) {
 	c.setTokens(c.desk, "SLUSD", held)
 	l.delivered(claim, had)
 	onChain(held - claim.Terms.Base)
+	if b := balance("USDC"); b.Problem() != "" || b.Mint != solana.Base58(c.mints["USDC"]) || b.Atoms != c.tokens(c.desk, "USDC") || b.Base {
+		t.Errorf("%+v", b)
+	}
 	if b := balance("SOL"); b.Problem() != "" || b.Atoms == 0 || b.Needed == 0 {
 		t.Errorf("%+v", b)
 	}

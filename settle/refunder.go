@@ -285,6 +285,18 @@ func (r *refundOrders) count() int {
 	return len(r.orders)
 }
 
+// needed returns the atoms of each rail that the ordered refunds pay back.
+func (r *refundOrders) needed() (atoms [market.RailCount]uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for payment := range r.orders {
+		if p, _, ok := r.refunds.find(payment); ok && p.State == rfq.PaymentRefundDue && p.Rail.Valid() {
+			atoms[p.Rail] += p.Amount
+		}
+	}
+	return atoms
+}
+
 // errRefundPayer says why a payment cannot be paid back to its payer.
 type errRefundPayer struct{ problem string }
 

@@ -88,7 +88,7 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 			env: e, tracker: tracker, jobs: jobs, refunds: refunds, orders: orders, resumer: resumer, locks: locks, failingAfter: o.FailingAfter, seen: payments.seen,
 		},
 		network:  network,
-		balances: &balances{env: e, chain: chain, every: o.BalanceEvery, sol: solNeeded(o.Budget)},
+		balances: &balances{env: e, chain: chain, orders: orders, every: o.BalanceEvery, sol: solNeeded(o.Budget)},
 		chain:    chain, jobs: jobs, tracker: tracker, deliverers: o.Deliverers,
 		tables:   &tables{payees: &payments.payees, jobs: jobs, refunds: refunds, unseen: &payments.unseenClaims, now: e.now},
 		recovery: &recovery{env: e, tracker: tracker, retryEvery: o.RetryMax},

@@ -131,12 +131,12 @@ func priceCommand(s *settings) *cobra.Command {
 			"quotes and claims, and is journaled with your name. A restart does not undo it. Where the\n" +
 			"configuration names sources (prices:), operator must be one of them, and the price must agree\n" +
 			"with the others.",
-		Example: "  blockdesk price set --pair SLUSD/USDC --usd 0.999\n  blockdesk price set --rail SOL --usd 151.20 --max-age 10m",
+		Example: "  blockdesk price set --pair SLUSD/USDC --usd 0.999\n  blockdesk price set --rail SOL --usd 151.20",
 	}
 	set.Flags().StringVar(&in.Pair, "pair", "", "one pair, e.g. SLUSD/USDC")
 	set.Flags().StringVar(&in.Rail, "rail", "", "SOL")
 	set.Flags().StringVar(&in.PriceUSD, "usd", "", "USD per unit, e.g. 0.999")
-	set.Flags().DurationVar(&maxAge, "max-age", 0, "longest age of a rail's price (default: unchanged)")
+	set.Flags().DurationVar(&maxAge, "max-age", 0, "longest age of a rail's price, without a rule in prices: (default: unchanged)")
 	set.MarkFlagsMutuallyExclusive("pair", "rail")
 	set.MarkFlagsOneRequired("pair", "rail")
 	set.RunE = operatorCommand(s, &f, func([]string) (string, any, error) {

@@ -105,10 +105,16 @@ var (
 // newerMembers are members that the document does not require, because earlier versions
 // of the service do not have them. This one has, by path.
 var newerMembers = map[string][]string{
-	"/api/v1/rfq/status": {"accepting_reason"},
-	"/api/v1/rfq/tokens": {"price_source", "confidence_usd"},
+	"/api/v1/rfq/status":                       {"accepting_reason", "prices"},
+	"/api/v1/rfq/market-tickets":               {"accepting", "accepting_reason"},
+	"/api/v1/rfq/market-tickets.compact":       {"accepting", "accepting_reason"},
+	"/api/v1/rfq/current-sellable-ticket":      {"accepting", "accepting_reason"},
+	"/rfq-native/market-tickets.json":          {"accepting", "accepting_reason"},
+	"/rfq-native/current-sellable-ticket.json": {"accepting", "accepting_reason"},
+	"/api/v1/exchange/board":                   {"accepting", "accepting_reason"},
+	"/api/v1/rfq/tokens":                       {"price_source", "confidence_usd"},
 	"/api/v1/dvp/status": {
-		"grace_s", "unproven", "dust", "anchor_source", "published_at", "anchor_age_s", "confidence_usd", "firm_bps", "on_chain", "on_chain_at",
+		"grace_s", "unproven", "dust", "anchor_source", "published_at", "anchor_age_s", "confidence_usd", "firm_bps", "on_chain", "on_chain_at", "prices",
 	},
 }
 

@@ -253,17 +253,29 @@ func Sellable(tickets []*Ticket) *Ticket {
 	return first
 }
 
-// Offer returns the ticket and tranche that a fill of a pair over a rail buys if the buyer
-// names none: of the open tickets that accept the rail and have a tranche with enough
-// capacity, the one that sells first, and its first such tranche; nil if there is none.
-// open reports whether the pair has any open ticket. fill must be Valid.
-func (v *View) Offer(in market.InstrumentID, fill market.FillUSD, rail market.Rail) (first *Ticket, tranche market.TrancheID, open bool) {
+// Offer returns the ticket and tranche that a fill of a pair over a rail buys at time at
+// (Unix ns) if the buyer names none: of the open tickets that accept the rail, whose own
+// price is inside the corridor, and that have a tranche with enough capacity, the one that
+// sells first, and its first such tranche. If there is none, it returns why: the pair is
+// unknown or locked, has no open ticket, or none with that capacity. fill must be Valid.
+// Prices and inventory are the same for all tickets of a pair; the quote checks them.
+func (v *View) Offer(in market.InstrumentID, fill market.FillUSD, rail market.Rail, at int64) (first *Ticket, tranche market.TrancheID, why event.Reason) {
+	p := v.Pair(in)
+	switch {
+	case p == nil:
+		return nil, 0, event.ReasonUnknownPair
+	case v.Locked(in, rail) != nil:
+		return nil, 0, event.ReasonLocked
+	}
+	why = event.ReasonUnknownTicket
+	lowest, highest := Corridor(p)
 	for _, t := range v.Tickets {
-		if t.Instrument != in || t.State != TicketOpen {
+		if t.Instrument != in || t.State != TicketOpen || t.ExpiresAt != 0 && t.ExpiresAt <= at {
 			continue
 		}
-		open = true
-		if !t.Rails.Has(rail) || first != nil && !soldBefore(t, first) {
+		why = event.ReasonCapacityExhausted
+		outside := t.Reference != 0 && p.Anchor != 0 && (t.Reference < lowest || t.Reference > highest)
+		if !t.Rails.Has(rail) || outside || first != nil && !soldBefore(t, first) {
 			continue
 		}
 		for i := range t.Tranches {
@@ -273,7 +285,10 @@ func (v *View) Offer(in market.InstrumentID, fill market.FillUSD, rail market.Ra
 			}
 		}
 	}
-	return first, tranche, open
+	if first != nil {
+		why = event.ReasonNone
+	}
+	return first, tranche, why
 }
 
 func soldBefore(a, b *Ticket) bool {

@@ -178,12 +178,16 @@ func TestOffer(t *testing.T) {
 		return o
 	}
 	usdc := market.Rails(0).With(market.RailUSDC)
-	v := &View{Tickets: []*Ticket{
+	const at = 1000
+	dear, past := ticket(6, 0, 0, TicketOpen, usdc, 9000), ticket(7, 0, 0, TicketOpen, usdc, 9000)
+	dear.Reference, past.ExpiresAt = 2_000_000_000, at // outside the corridor; due to expire
+	v := &View{Pairs: []Pair{{Instrument: 0, Anchor: 1_000_000_000, CorridorBps: 100}, {Instrument: 1}, {Instrument: 2}}, Tickets: []*Ticket{
 		ticket(1, 0, 1, TicketWithdrawn, market.AllRails, 9_000_000),
 		ticket(2, 0, 2, TicketOpen, usdc, 250, 25_000),
 		ticket(3, 0, 1, TicketOpen, usdc, 250),
 		ticket(4, 0, 3, TicketOpen, market.AllRails, 1000),
 		ticket(5, 1, 0, TicketExhausted, market.AllRails, 0),
+		dear, past,
 	}}
 	for _, c := range []struct {
 		in      market.InstrumentID
@@ -191,27 +195,35 @@ func TestOffer(t *testing.T) {
 		rail    market.Rail
 		ticket  market.TicketID
 		tranche market.TrancheID
-		open    bool
+		why     event.Reason
 	}{
-		{0, "250", market.RailUSDC, 3, 1, true},
-		{0, "1000", market.RailUSDC, 2, 2, true},
-		{0, "250", market.RailSOL, 4, 1, true},
-		{0, "25000", market.RailSOL, 0, 0, true},
-		{0, "250000", market.RailUSDC, 0, 0, true},
-		{1, "250", market.RailUSDC, 0, 0, false},
-		{2, "250", market.RailUSDC, 0, 0, false},
+		{0, "250", market.RailUSDC, 3, 1, 0},
+		{0, "1000", market.RailUSDC, 2, 2, 0},
+		{0, "250", market.RailSOL, 4, 1, 0},
+		{0, "25000", market.RailSOL, 0, 0, event.ReasonCapacityExhausted},
+		{0, "250000", market.RailUSDC, 0, 0, event.ReasonCapacityExhausted},
+		{1, "250", market.RailUSDC, 0, 0, event.ReasonUnknownTicket},
+		{2, "250", market.RailUSDC, 0, 0, event.ReasonUnknownTicket},
+		{3, "250", market.RailUSDC, 0, 0, event.ReasonUnknownPair},
 	} {
 		fill, ok := market.ParseFill([]byte(c.fill))
 		if !ok {
 			t.Fatal(c.fill)
 		}
-		got, tranche, open := v.Offer(c.in, fill, c.rail)
+		got, tranche, why := v.Offer(c.in, fill, c.rail, at)
 		id := market.TicketID(0)
 		if got != nil {
 			id = got.ID
 		}
-		if id != c.ticket || tranche != c.tranche || open != c.open {
-			t.Errorf("%+v: ticket %d, tranche %d, open %v", c, id, tranche, open)
+		if id != c.ticket || tranche != c.tranche || why != c.why {
+			t.Errorf("%+v: ticket %d, tranche %d, reason %v", c, id, tranche, why)
+		}
+	}
+	fill, _ := market.ParseFill([]byte("250"))
+	for _, l := range []Lock{{Scope: LockAll, Locked: true}, {Scope: LockPair, Instrument: 0, Locked: true}, {Scope: LockRail, Rail: market.RailUSDC, Locked: true}} {
+		v.Locks = []Lock{l}
+		if got, _, why := v.Offer(0, fill, market.RailUSDC, at); got != nil || why != event.ReasonLocked {
+			t.Errorf("lock %+v: %+v, %v", l, got, why)
 		}
 	}
 }

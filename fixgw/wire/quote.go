@@ -11,7 +11,7 @@ import (
 // for a session. It is the field delimiter, so no client can send it.
 const InternalPrefix = SOH
 
-// ClientQuote is a firm price as its client sees it.
+// ClientQuote is a quote as its client sees it.
 type ClientQuote struct {
 	rfq.Quote
 	Ref    string // QuoteReqPrefix, then the QuoteReqID
@@ -114,7 +114,11 @@ func (q *ClientQuote) appendHead(dst []byte) []byte {
 
 // AppendBody appends the Quote (35=S) without "117=" and without the last SOH.
 func (q *ClientQuote) AppendBody(dst []byte, symbol string) []byte {
-	dst = append(q.appendHead(dst), "\x01537=1"...)
+	kind := "\x01537=1" // tradeable
+	if q.Indicative {
+		kind = "\x01537=0"
+	}
+	dst = append(q.appendHead(dst), kind...)
 	return AppendTime(append(q.appendTerms(dst, symbol), "\x0160="...), q.IssuedAt)
 }
 

@@ -83,9 +83,10 @@ type Operations struct {
 	// Backup copies all data of the running service into an empty or missing folder. It
 	// may take minutes. Calls do not overlap.
 	Backup func(ctx context.Context, to string) error
-	Money  Money  // /desk/money
-	Tokens Tokens // /desk/tokens
-	FIX    FIX    // /desk/fix
+	Money  Money         // /desk/money
+	Status StatusSources // of /desk/status
+	Tokens Tokens        // /desk/tokens
+	FIX    FIX           // /desk/fix
 	// Cluster serves /cluster and /desk/cluster. A standby has only Cluster and no Backup;
 	// its other paths answer with the leader.
 	Cluster Cluster
@@ -178,7 +179,7 @@ func newEndpoints(o Operations, ids *wire.RequestIDs, log *slog.Logger) *endpoin
 	}
 	p.routes["/desk/"] = rest
 	if o.Desk != nil {
-		sales := &deskEndpoints{desk: o.Desk, sources: o.Prices, instruments: o.Instruments, log: p.log, now: now}
+		sales := &deskEndpoints{desk: o.Desk, sources: o.Prices, instruments: o.Instruments, log: p.log, now: now, status: o.Status, money: o.Money}
 		maps.Copy(p.routes, sales.routes())
 	}
 	if o.Money != nil {

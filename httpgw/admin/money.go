@@ -74,6 +74,13 @@ type moneyCountsJSON struct {
 	Foreign uint64 `json:"worthless_tokens"`
 }
 
+func countsOf(n desk.MoneyCounts) moneyCountsJSON {
+	return moneyCountsJSON{
+		Stuck: n.DeliveriesFailing, Refunds: n.RefundsDue, Strays: n.Unmatched, Doubtful: n.OutcomesUnknown,
+		Refunding: n.Refunding, Ordered: n.Ordered, Dropped: n.Dropped, Dust: n.Dust, Foreign: n.Foreign,
+	}
+}
+
 type moneyList struct {
 	Items []moneyJSON `json:"items"`
 	Next  *string     `json:"next"` // value of after for the next page; null = end
@@ -159,9 +166,8 @@ func (e *moneyEndpoints) listMoney(c *call) (any, *wire.Problem) {
 	if problem != nil {
 		return nil, problem
 	}
-	n := e.money.MoneyCounts()
 	answer := moneyAnswer{
-		OK: true, Counts: moneyCountsJSON{Stuck: n.DeliveriesFailing, Refunds: n.RefundsDue, Strays: n.Unmatched, Doubtful: n.OutcomesUnknown, Refunding: n.Refunding, Ordered: n.Ordered, Dropped: n.Dropped, Dust: n.Dust, Foreign: n.Foreign}, Lists: map[string]*moneyList{},
+		OK: true, Counts: countsOf(e.money.MoneyCounts()), Lists: map[string]*moneyList{},
 	}
 	for _, k := range moneyKinds {
 		// The refunds of the past need nobody: they are listed only if they are asked for.

@@ -120,6 +120,7 @@ type operatorPrice struct {
 	Source  string     `json:"price_source,omitempty"` // of a pair: operator or book
 	Price   wire.Price `json:"price_usd"`              // null: none yet, nothing is sold
 	SetAt   wire.Time  `json:"set_at"`
+	AgeS    *int64     `json:"age_s"`     // of what max_age_s bounds; null: never set
 	MaxAgeS int64      `json:"max_age_s"` // 0 = any age
 	Stale   bool       `json:"stale"`
 	// Of a pair: the corridor of the reference price.
@@ -153,6 +154,10 @@ func (e *deskEndpoints) prices() pricesAnswer {
 	answer := pricesAnswer{OK: true, Prices: []operatorPrice{}}
 	add := func(p operatorPrice, asset string, price market.USDPrice, at, maxAge int64) {
 		p.Price, p.SetAt, p.MaxAgeS = wire.Price(price), wire.Time(at), maxAge/int64(time.Second)
+		if price != 0 {
+			age := (now - at) / int64(time.Second)
+			p.AgeS = &age
+		}
 		p.Stale = price != 0 && maxAge > 0 && now-at > maxAge
 		if price == 0 {
 			p.Origin = ""

@@ -69,7 +69,7 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 func newBalanceMetrics(balances func() []desk.Balance) prometheus.Collector {
 	return newLabelled(settlementPrefix, "asset", balances, func(b *desk.Balance) string { return b.Asset }).
 		Gauge("desk_balance_atoms", "What the desk's wallet holds on the chain, in atoms (lamports of SOL).", func(b *desk.Balance) float64 { return float64(b.Atoms) }).
-		Gauge("desk_balance_needed_atoms", "Balance below which the wallet is low: SOL for 50 deliveries, a token for what is reserved.", func(b *desk.Balance) float64 { return float64(b.Needed) })
+		Gauge("desk_balance_needed_atoms", "Balance below which the wallet is low: SOL for 50 deliveries, a token for what is reserved, SOL and USDC for ordered refunds.", func(b *desk.Balance) float64 { return float64(b.Needed) })
 }
 
 // newNodeMetrics returns the metrics of each node, by name. A node that has not reported a

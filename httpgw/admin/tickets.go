@@ -55,6 +55,8 @@ type deskEndpoints struct {
 	instruments *market.Instruments
 	log         commandLog
 	now         func() int64 // Unix nanoseconds
+	status      StatusSources
+	money       Money // nil without a chain
 	// edit is held from reading the view to the outcome of the request derived from it,
 	// so that no operator overwrites the change of another.
 	edit sync.Mutex
@@ -68,6 +70,7 @@ func (e *deskEndpoints) routes() operatorRoutes {
 		"/desk/tickets/{order_id}/withdraw": {"POST": bodied(e.withdrawTicket)},
 		"/desk/locks":                       {"GET": e.listLocks, "POST": bodied(e.setLock)},
 		"/desk/prices":                      {"GET": e.listPrices, "POST": bodied(e.setPrice)},
+		"/desk/status":                      {"GET": e.showStatus},
 		"/desk/inventory":                   {"GET": e.listInventory, "POST": bodied(e.setInventory)},
 	}
 }

@@ -12,6 +12,17 @@ func appendSeq(dst []byte, e *snapshot) []byte {
 	return strconv.AppendUint(dst, e.view.Seq, 10)
 }
 
+// appendAccepting appends whether claims are accepted now, as in the status document.
+func appendAccepting(dst []byte, e *snapshot) []byte {
+	ok, whyNot := e.accepting()
+	dst = strconv.AppendBool(append(dst, `,"accepting":`...), ok)
+	dst = append(dst, `,"accepting_reason":`...)
+	if whyNot == nil {
+		return append(dst, "null"...)
+	}
+	return wire.AppendText(dst, *whyNot)
+}
+
 func appendSeqTime(dst []byte, e *snapshot) []byte {
 	dst = append(appendSeq(dst, e), `,"ts":`...)
 	return wire.AppendMillis(dst, e.ts)
@@ -19,7 +30,7 @@ func appendSeqTime(dst []byte, e *snapshot) []byte {
 
 // renderSellable renders the current sellable ticket.
 func (p *pages) renderSellable(e *snapshot) []byte {
-	body := append(appendSeq(nil, e), `,"ticket":`...)
+	body := append(appendAccepting(appendSeq(nil, e), e), `,"ticket":`...)
 	if t := e.sellable; t != nil {
 		if n := e.pair(t.Instrument); n != nil {
 			body = p.tickets.appendTicket(body, n, t, e.priceOf(n, t).reference)
@@ -51,7 +62,7 @@ func (p *pages) renderList(e *snapshot, head string, pick func(*ticketText) []by
 	for i := range texts.list {
 		size += len(pick(&texts.list[i])) + 1
 	}
-	body := append(appendSeqTime(make([]byte, 0, size), e), head...)
+	body := append(appendAccepting(appendSeqTime(make([]byte, 0, size), e), e), head...)
 	first := true
 	for i := range texts.list {
 		one := pick(&texts.list[i])
@@ -68,14 +79,14 @@ func (p *pages) renderList(e *snapshot, head string, pick func(*ticketText) []by
 }
 
 // renderCompact renders the compact book for programs (see appendCompact). It has no ts,
-// so that its bytes change only with the book or a price.
+// so that its bytes change only with the book, a price, or whether claims are accepted.
 func (p *pages) renderCompact(e *snapshot) []byte {
 	texts := p.tickets.get(e)
-	size := 64
+	size := 128
 	for i := range texts.list {
 		size += len(texts.list[i].rows)
 	}
-	body := append(appendSeq(make([]byte, 0, size), e), `,"t":[`...)
+	body := append(appendAccepting(appendSeq(make([]byte, 0, size), e), e), `,"t":[`...)
 	for i := range texts.list {
 		body = append(body, texts.list[i].rows...)
 	}

@@ -17,6 +17,7 @@ type deskDocument struct {
 	TS        wire.Time       `json:"ts"`
 	Locks     []lockJSON      `json:"locks"`
 	Policy    policyJSON      `json:"price_policy"`
+	Prices    []priceJSON     `json:"prices"`
 	Corridor  []corridorJSON  `json:"discount_corridor"`
 	Inventory inventoryTotals `json:"inventory"`
 	Chain     deskChainJSON   `json:"chain"`
@@ -136,6 +137,7 @@ func (p *pages) deskStatus(e *snapshot) deskDocument {
 			},
 			Dust: railAmounts{dustOf(policy, market.RailUSDC), dustOf(policy, market.RailSOL)}, Pairs: []pricePolicyJSON{},
 		},
+		Prices:    priceList(e, p.prices),
 		Corridor:  []corridorJSON{},
 		Inventory: inventoryTotals{Pairs: []inventoryJSON{}},
 		Chain:     p.chainHealth(e),

@@ -90,7 +90,7 @@ func pairsOf(e *snapshot) pairsDocument {
 		case n.why != 0:
 			one.Status, one.Reason = "unpriced", wire.NullIfEmpty(n.why.String())
 		case n.selling == 0:
-			one.Status, one.Reason = "closed", wire.NullIfEmpty(event.ReasonRailNotAccepted.String())
+			one.Status, one.Reason = "closed", wire.NullIfEmpty(cmp.Or(n.closed, event.ReasonRailNotAccepted).String())
 		}
 		d.Pairs = append(d.Pairs, one)
 	}
@@ -183,7 +183,7 @@ func railsOf(e *snapshot) []railJSON {
 			PayTo: wire.Address(e.view.Policy.PayTo[r]), Price: wire.Price(price.Price), PricedAt: wire.Time(price.At),
 			Active: active.Has(r), Width: wire.Price(price.Confidence),
 		}
-		if price.Rail != 0 && price.Price != 0 {
+		if r != market.RailUSDC && price.Price != 0 {
 			one.PricedAt, one.Origin = wire.Time(cmp.Or(price.PublishedAt, price.At)), wire.NullIfEmpty(price.Source.Word())
 		}
 		if r == market.RailUSDC {

@@ -55,6 +55,7 @@ type pages struct {
 	// health returns the chain's health; nil = unknown
 	health    func() desk.ChainHealth
 	network   func() string
+	prices    func() []desk.AssetPrice // nil: no asset has a rule
 	about     *wire.Description
 	urls      catalog.URLs
 	now       func() int64 // Unix nanoseconds
@@ -101,11 +102,12 @@ type pairState struct {
 	why       event.Reason    // why there is no reference price
 	lock      *rfq.Lock       // lock of the whole pair; nil = none
 	selling   market.Rails    // rails that have quotes
+	closed    event.Reason    // why its first rail has none
 }
 
 func newPages(of DeskSource, o *Options) *pages {
 	return &pages{
-		source: of, chain: o.Backend.Settlement, health: o.Health, network: o.Network, about: o.About, urls: o.URLs, now: o.Now, startedAt: o.Now(),
+		source: of, chain: o.Backend.Settlement, health: o.Health, network: o.Network, prices: o.Prices, about: o.About, urls: o.URLs, now: o.Now, startedAt: o.Now(),
 		tickets: ticketCache{about: o.About},
 	}
 }

@@ -151,8 +151,9 @@ func TestHaltedBookPricesNothing(t *testing.T) {
 // TestPricesGoStale: an anchor that becomes too old stops being a price within one
 // cycle.
 func TestPricesGoStale(t *testing.T) {
-	clock := gatewaytest.NewDeskClock()
-	p := pagesOf(t, gatewaytest.NewViewDesk(gatewaytest.FixedView()), clock)
+	clock, v := gatewaytest.NewDeskClock(), gatewaytest.FixedView()
+	v.Pairs[1].Inventory = 1 << 60
+	p := pagesOf(t, gatewaytest.NewViewDesk(v), clock)
 	type pairs struct {
 		Pairs []struct {
 			Pair      string
@@ -290,7 +291,7 @@ func TestUnknownInstrument(t *testing.T) {
 			t.Errorf("%v: %s", d, body)
 		}
 	}
-	if body := string(p.get(docSellable).Body); !strings.HasPrefix(body, `{"ok":true,"seq":4711,"ticket":{"order_id":"T7"`) {
+	if body := string(p.get(docSellable).Body); !strings.HasPrefix(body, `{"ok":true,"seq":4711,"accepting":false,"accepting_reason":"not_configured","ticket":{"order_id":"T7"`) {
 		t.Errorf("sellable: %s", body)
 	}
 }
@@ -363,7 +364,7 @@ func TestPairStatus(t *testing.T) {
 		{"no anchor", func(v *rfq.View) { v.Pairs[1].Anchor = 0 }, "unpriced", "price_unavailable"},
 		{"its rail locked", func(v *rfq.View) {
 			v.Locks = []rfq.Lock{{Scope: rfq.LockRail, Rail: market.RailUSDC, Locked: true}}
-		}, "closed", "rail_not_accepted"},
+		}, "closed", "locked"},
 		{"nowhere to pay", func(v *rfq.View) { v.Policy.PayTo = [market.RailCount]market.Address{} }, "closed", "rail_not_accepted"},
 	} {
 		v := gatewaytest.FixedView()

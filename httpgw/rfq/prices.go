@@ -1,6 +1,8 @@
 package rfq
 
 import (
+	"cmp"
+
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
@@ -17,8 +19,13 @@ func pairAt(e *snapshot, pair *rfq.Pair, in *market.Instrument) pairState {
 	n.base = append(n.base, in.Base...)
 	n.base = append(n.base, '"')
 	for r := market.RailUSDC; r < market.RailCount; r++ {
-		if _, why := e.rail(r); why == 0 && pair.Rails.Has(r) && e.view.Locked(pair.Instrument, r) == nil {
+		_, why := e.rail(r)
+		switch {
+		case !pair.Rails.Has(r):
+		case why == event.ReasonNone && e.view.Locked(pair.Instrument, r) == nil:
 			n.selling = n.selling.With(r)
+		case n.closed == event.ReasonNone:
+			n.closed = cmp.Or(why, event.ReasonLocked)
 		}
 	}
 	n.min, n.max = rfq.Corridor(pair)
@@ -52,31 +59,31 @@ func (e *snapshot) priceOf(n *pairState, t *rfq.Ticket) ticketPrice {
 	if t.Reference != 0 {
 		price.reference, _ = e.reference(t)
 	}
-	price.open = price.reference != 0 && t.Rails&n.selling != 0
+	for r := market.RailUSDC; r < market.RailCount && !price.open; r++ {
+		price.open = t.Rails.Has(r) && e.view.SaleRefusal(t, r, e.cycle, e.ts) == event.ReasonNone
+	}
 	return price
 }
 
-// rail returns the dollar price of a rail's asset, and the reason with which the engine
-// would refuse a quote over it.
+// rail returns the dollar price of a rail's asset, 0 if it is not usable, and the reason
+// with which the engine would refuse a quote over it.
 func (e *snapshot) rail(r market.Rail) (price rfq.RailPrice, why event.Reason) {
-	if r == market.RailUSDC {
-		price.Price = market.USDPrice(market.Pow10(market.USDPriceDecimals))
-	}
+	price, why = rfq.RailPrice{Rail: r}, event.ReasonNone
 	for _, known := range e.view.RailPrices {
 		if known.Rail == r {
 			price = known
 		}
 	}
+	var unusable event.Reason
+	price.Price, unusable = e.view.RailPrice(r, e.ts)
 	lock := findLock(e.view, rfq.LockRail, 0, r)
 	switch {
 	case lock != nil && lock.Locked:
 		why = event.ReasonLocked
 	case e.view.Policy.PayTo[r] == market.Address{}:
 		why = event.ReasonRailNotAccepted
-	case price.Price == 0:
-		why = event.ReasonPriceUnavailable
-	case price.MaxAge != 0 && e.ts-price.At > price.MaxAge:
-		why = event.ReasonPriceStale
+	default:
+		why = unusable
 	}
 	return price, why
 }

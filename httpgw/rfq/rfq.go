@@ -15,6 +15,8 @@ type Options struct {
 	Books catalog.Views
 	// Health is httpgw.Dependencies.ChainHealth.
 	Health func() desk.ChainHealth
+	// Prices is httpgw.Dependencies.Prices.
+	Prices func() []desk.AssetPrice
 	// Network is httpgw.Dependencies.Network.
 	Network func() string
 	About   *wire.Description
@@ -118,6 +120,16 @@ func (e *Endpoints) writes() []wire.Route {
 			Limit: wire.RFQWriteLimit, Group: wire.GroupRFQ, LeaderOnly: true, ReadOne: e.serveTransaction,
 		},
 	}
+}
+
+// Accepting reports whether a claim of the smallest fill would be reserved now, or why not,
+// as the status document does. It is safe for concurrent use.
+func (e *Endpoints) Accepting() (ok bool, whyNot string) {
+	ok, why := e.own.current().accepting()
+	if why != nil {
+		whyNot = *why
+	}
+	return ok, whyNot
 }
 
 // Tickets calls each for every ticket of market-tickets in the order of ids, with its

@@ -61,6 +61,7 @@ type statusDocument struct {
 	Priority    wire.Rails      `json:"rail_priority"`
 	Fills       []string        `json:"partial_fill_sizes_usd"`
 	Locks       []lockJSON      `json:"locks"`
+	Prices      []priceJSON     `json:"prices"`
 	Chain       chainJSON       `json:"chain"`
 	Surfaces    surfacesJSON    `json:"surfaces"`
 	Recommended recommendedJSON `json:"recommended"`
@@ -127,7 +128,7 @@ func (p *pages) status(e *snapshot) statusDocument {
 		OK: true, Version: Version, APIVersion: catalog.APIVersion, Seq: v.Seq, TS: wire.Time(e.ts),
 		UpdatedAt: p.updatedAt(v), Refresh: wholeSeconds(Refresh),
 		Active: activeRails(v), Priority: wire.Rails(market.AllRails), Fills: fillSizes(),
-		Locks: locksOf(e), Chain: e.chainJSON(), Surfaces: surfacesOf(&urls),
+		Locks: locksOf(e), Prices: priceList(e, p.prices), Chain: e.chainJSON(), Surfaces: surfacesOf(&urls),
 		Recommended: recommendedJSON{
 			Read:    adviceJSON{"public_mirror", "GET", urls.Mirror + PathTickets},
 			Confirm: adviceJSON{"registry_backend", "GET", urls.API + PathTickets},
@@ -136,14 +137,7 @@ func (p *pages) status(e *snapshot) statusDocument {
 		},
 		TruthRule: truthRule, Network: e.network, ChainID: catalog.ControlChainID, ChainRole: catalog.ControlChainRole,
 	}
-	switch {
-	case e.chain != chainReady:
-		d.WhyNot = wire.NullIfEmpty(chainWords[e.chain])
-	case e.sellable == nil:
-		d.WhyNot = wire.NullIfEmpty(e.whyNot)
-	default:
-		d.Accepting = true
-	}
+	d.Accepting, d.WhyNot = e.accepting()
 	if e.sellable != nil {
 		d.Sellable = wire.NullIfEmpty(string(market.AppendTicketID(nil, e.sellable.ID)))
 	}
@@ -173,6 +167,17 @@ func (s *ticketVolumes) add(t *rfq.Ticket) {
 		s.Reserved += wire.USD(tranche.Reserved)
 		s.Filled += wire.USD(tranche.Filled)
 	}
+}
+
+// accepting reports whether a claim of the smallest fill would be reserved now, or why not.
+func (e *snapshot) accepting() (ok bool, whyNot *string) {
+	switch {
+	case e.chain != chainReady:
+		return false, wire.NullIfEmpty(chainWords[e.chain])
+	case e.sellable == nil:
+		return false, wire.NullIfEmpty(e.whyNot)
+	}
+	return true, nil
 }
 
 // updatedAt returns the time of the book's last change, or of the service's start if that

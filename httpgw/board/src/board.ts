@@ -10,7 +10,7 @@ import { paintBook, paintTape, showPosition } from './depth.ts';
 import { create, setAttr, byId, painter, rows, setText } from './dom.ts';
 import { Feed } from './feed.ts';
 import type { Health, Source } from './health.ts';
-import { paintAge, paintBanners } from './health.ts';
+import { paintAge, paintBanners, priceText } from './health.ts';
 import { keys } from './keys.ts';
 import { Book, Tape, Tickets } from './market.ts';
 import type { Board, Config, DeskStatus, Kline, Level, MarketMessage, MarketStatus, Offer, Pair, Symbol, TickerMessage } from './messages.ts';
@@ -108,7 +108,10 @@ class BoardPage {
     const read = async <T>(path: string, take: (body: T) => void) => take(await this.api.get<T>(path));
     const desk = this.#noDesk ? [] : [
       read<Board>('/api/v1/exchange/board', (b) => this.#takeOffers(b)),
-      read<DeskStatus>('/api/v1/dvp/status', (d) => (this.#health.desk = d)),
+      read<DeskStatus>('/api/v1/dvp/status', (d) => {
+        this.#health.desk = d;
+        this.#paint('detail', () => this.#paintDetail());
+      }),
     ];
     const done = await Promise.allSettled([
       ...desk,
@@ -224,6 +227,7 @@ class BoardPage {
     const ticket = this.#tickets.find(this.#selected);
     const offer = this.#offers.get(this.#selected);
     paintLayers(ticket, offer);
+    setText(byId('price-note'), ticket ? priceText(this.#health.desk?.prices ?? [], ticket.pair, ticket.rails) : '');
     const reference = offer?.operator_declared.reference_price_usd ?? ticket?.reference_price_usd ?? null;
     const pair = ticket && this.#pairs.get(ticket.pair);
     this.#form.offer(ticket, this.#levels, reference, pair);

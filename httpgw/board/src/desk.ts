@@ -1,6 +1,7 @@
 // The operators' page on the admin address: what they look at every day, and the locks.
 import { Decimal, short } from './decimal.ts';
 import { clock, create, setAttr, byId, rows, setText } from './dom.ts';
+import { testNetwork } from './network.ts';
 import { themes } from './theme.ts';
 
 const every = 5_000; // ms
@@ -9,7 +10,12 @@ const tokenKey = 'operator-token';
 const maxRows = 200;
 
 interface Lock { name: string; locked: boolean; since: string | null; by: string | null; reason: string | null }
-interface Price { pair?: string; rail?: string; price_source?: string; price_usd: string | null; set_at: string | null; stale: boolean; min_price_usd?: string | null; max_price_usd?: string | null }
+interface Price {
+  pair?: string; rail?: string; price_source?: string; price_usd: string | null; set_at: string | null; stale: boolean; min_price_usd?: string | null; max_price_usd?: string | null;
+  source?: string; confidence_usd?: string | null; fault?: string; sources?: { name: string; fault?: string }[];
+}
+interface Balance { asset: string; balance: string; needed: string; problem: string | null }
+interface Status { execution_network: string | null; accepting: boolean; accepting_reason: string | null; balances: Balance[] }
 interface Money { counts: Record<string, number> }
 interface Stock { pair: string; inventory: string; reserved: string; sold: string; free: string }
 interface Sold { order_id: string; ticket_label: string; pair: string; state: string; tranches: { available_usd: string; filled_usd: string }[] }
@@ -103,15 +109,15 @@ class DeskPage {
     window.clearTimeout(this.#timer);
     if (!this.#token || document.hidden) return;
     try {
-      const [ready, locks, money, prices, stock, tickets, fix] = await Promise.all([
-        this.#ask<Ready>('/readyz'), this.#optional<{ locks: Lock[] }>('/desk/locks', { locks: [] }), this.#optional<Money>('/desk/money', { counts: {} }), this.#optional<{ prices: Price[] }>('/desk/prices', { prices: [] }),
+      const [ready, status, locks, money, prices, stock, tickets, fix] = await Promise.all([
+        this.#ask<Ready>('/readyz'), this.#optional<Status | null>('/desk/status', null), this.#optional<{ locks: Lock[] }>('/desk/locks', { locks: [] }), this.#optional<Money>('/desk/money', { counts: {} }), this.#optional<{ prices: Price[] }>('/desk/prices', { prices: [] }),
         this.#optional<{ inventory: Stock[] }>('/desk/inventory', { inventory: [] }), this.#optional<{ tickets: Sold[] }>('/desk/tickets', { tickets: [] }), this.#optional<{ sessions: Session[] }>('/desk/fix/sessions', { sessions: [] }),
       ]);
       store(this.#token);
       this.#connected(true);
-      paint({ ready, locks: locks.locks, money, prices: prices.prices, stock: stock.inventory, tickets: tickets.tickets, sessions: fix.sessions });
+      paint({ ready, balances: status?.balances ?? [], locks: locks.locks, money, prices: prices.prices, stock: stock.inventory, tickets: tickets.tickets, sessions: fix.sessions });
       setText(byId('state'), `${ready.ok ? 'ready' : 'NOT READY'} · ${new Date().toISOString().slice(11, 19)} UTC`);
-      byId('banners').replaceChildren();
+      byId('banners').replaceChildren(...notices(status));
     } catch (error) {
       byId('banners').replaceChildren(create('p', { class: 'banner bad' }, create('b', {}, 'No answer.'), create('span', {}, explain(error))));
       if (error instanceof Refused && (error.status === 401 || error.status === 403)) {
@@ -144,9 +150,28 @@ function store(token: string): void {
   }
 }
 
-// target returns the members that name what is locked: everything, a pair or a rail.
+// notices says what stops the desk from selling, and that it is no real market.
+function notices(status: Status | null): HTMLElement[] {
+  if (!status) return [];
+  const list: HTMLElement[] = [];
+  const notice = (kind: string, title: string, text: string) => list.push(create('p', { class: `banner ${kind}` }, create('b', {}, title), create('span', {}, text)));
+  if (!status.accepting) notice('warn', 'No claims are accepted.', (status.accepting_reason ?? 'no reason given').replaceAll('_', ' '));
+  const network = testNetwork(status.execution_network ?? '');
+  if (network) notice('info', 'Not mainnet.', `Trades settle on ${network}. Its tokens have no value.`);
+  return list;
+}
+
+/** The lock of what goes out, by its name in the answers. */
+const deliveries = 'deliveries';
+
+// lockWords returns what a lock stops; '' is the lock of all new promises.
+const lockWords = (name: string): string => (name === deliveries ? 'deliveries, countersignatures and refunds' : name || 'all quotes and claims');
+
+// target returns the members that name what is locked: everything, what goes out, a pair or
+// a rail.
 function target(what: string): object {
   if (what === '') return {};
+  if (what === deliveries) return { deliveries: true };
   return what.includes('/') ? { pair: what } : { rail: what };
 }
 
@@ -164,12 +189,23 @@ const total = (values: string[]): string => short(values.reduce((sum, v) => sum.
 
 interface State {
   ready: Ready;
+  balances: Balance[];
   locks: Lock[];
   money: Money;
   prices: Price[];
   stock: Stock[];
   tickets: Sold[];
   sessions: Session[];
+}
+
+// origin returns where a price is from: of a pair that its book prices, the anchor's too.
+const origin = (p: Price): string => (p.price_source === 'book' ? ['book', p.source].filter(Boolean).join(', anchor ') : (p.source ?? p.price_source ?? ''));
+
+// fault returns why a price, or a source of it, is not used.
+function fault(p: Price): string {
+  const bad = (p.sources ?? []).filter((s) => s.fault).map((s) => `${s.name}: ${s.fault}`);
+  const all = [...(p.stale ? ['too old: not sold'] : []), ...(p.price_usd ? [] : [p.fault ?? 'never set']), ...bad];
+  return all.length > 0 ? all.join('; ').replaceAll('_', ' ') : 'ok';
 }
 
 // table paints rows of texts; a row with a warning is marked.
@@ -189,9 +225,13 @@ function paint(s: State): void {
   paintLocks(s.locks.filter((l) => l.locked));
   table('money', Object.entries(s.money.counts).map(([kind, n]) => ({ cells: [moneyWords[kind] ?? kind.replaceAll('_', ' '), String(n)], warn: n > 0 })), [1]);
   table('prices', s.prices.map((p) => ({
-    cells: [p.pair ?? p.rail ?? '', p.price_source ?? '', p.price_usd ? short(p.price_usd) : 'none', ago(p.set_at), p.min_price_usd && p.max_price_usd ? `${short(p.min_price_usd)} to ${short(p.max_price_usd)}` : ''],
-    warn: p.stale || !p.price_usd,
+    cells: [
+      p.pair ?? p.rail ?? '', origin(p), p.price_usd ? `${short(p.price_usd)}${p.confidence_usd ? ` ± ${short(p.confidence_usd)}` : ''}` : 'none', ago(p.set_at),
+      p.min_price_usd && p.max_price_usd ? `${short(p.min_price_usd)} to ${short(p.max_price_usd)}` : '', fault(p),
+    ],
+    warn: p.stale || !p.price_usd || Boolean(p.fault),
   })), [2, 3, 4]);
+  table('balances', s.balances.map((b) => ({ cells: [b.asset, short(b.balance), short(b.needed), b.problem ? `low: ${b.problem.replaceAll('_', ' ')}` : 'ok'], warn: Boolean(b.problem) })), [1, 2]);
   table('inventory', s.stock.map((i) => ({ cells: [i.pair, short(i.inventory), short(i.reserved), short(i.sold), short(i.free)] })), [1, 2, 3, 4]);
   table('desk-tickets', s.tickets.map((t) => ({
     cells: [`${t.order_id} ${t.ticket_label}`, t.pair, t.state, total(t.tranches.map((x) => x.available_usd)), total(t.tranches.map((x) => x.filled_usd))],
@@ -199,13 +239,13 @@ function paint(s: State): void {
   table('sessions', s.sessions.map((x) => ({
     cells: [x.comp_id, x.state.replaceAll('_', ' '), x.logged_on_since ? clock(x.logged_on_since) : '', String(x.live_orders), x.refusal ?? ''], warn: Boolean(x.refusal),
   })), [3]);
-  const names = ['', ...s.stock.map((i) => i.pair), ...s.prices.flatMap((p) => p.rail ?? []), 'USDC'];
+  const names = ['', deliveries, ...s.stock.map((i) => i.pair), ...s.prices.flatMap((p) => p.rail ?? []), 'USDC'];
   const what = byId<HTMLSelectElement>('lock-what');
   const list = rows(what, new Set(names).size, () => create('option'));
   for (const [i, name] of [...new Set(names)].entries()) {
     if (!list[i]) continue;
     setAttr(list[i], 'value', name);
-    setText(list[i], name || 'everything');
+    setText(list[i], lockWords(name));
   }
 }
 
@@ -216,13 +256,14 @@ function paintLocks(locks: Lock[]): void {
     const [what, since, by, reason, change] = row.children;
     const button = change?.firstElementChild;
     if (!lock || !what || !since || !by || !reason || !button) continue;
-    const name = lock.name.includes(':') ? lock.name.slice(lock.name.indexOf(':') + 1) : ''; // pair:SLUSD/USDC, rail:SOL
-    setText(what, name || 'everything');
+    // global, deliveries, pair:SLUSD/USDC, rail:SOL
+    const name = lock.name.includes(':') ? lock.name.slice(lock.name.indexOf(':') + 1) : lock.name === deliveries ? deliveries : '';
+    setText(what, lockWords(name));
     setText(since, ago(lock.since));
     setText(by, lock.by ?? '');
     setText(reason, lock.reason ?? '');
     setAttr(button, 'data-unlock', name);
-    setAttr(button, 'aria-label', `Unlock ${name || 'everything'}`);
+    setAttr(button, 'aria-label', `Unlock ${lockWords(name)}`);
   }
 }
 

@@ -1,7 +1,8 @@
 // The age of the data, and banners about everything that makes it less reliable.
 import { clock, create, byId, setText } from './dom.ts';
 import type { Link } from './feed.ts';
-import type { DeskStatus, MarketStatus } from './messages.ts';
+import { short } from './decimal.ts';
+import type { DeskPrice, DeskStatus, MarketStatus } from './messages.ts';
 import { testNetwork } from './network.ts';
 
 interface Banner {
@@ -61,6 +62,22 @@ export function paintAge(h: Health, now: number): void {
 
 const words = (reason: string): string => reason.replaceAll('_', ' ');
 
+// lockWords says what a lock stops.
+function lockWords(name: string): string {
+  if (name === 'global') return 'Nothing is quoted or sold.';
+  if (name === 'deliveries') return 'Nothing is delivered or countersigned now. Claims are taken, and paid ones wait.';
+  return `Nothing of ${name.slice(name.indexOf(':') + 1)} is quoted or sold.`;
+}
+
+/** priceText describes the prices of a pair and its rails: source, age and confidence. */
+export function priceText(prices: readonly DeskPrice[], pair: string, rails: readonly string[]): string {
+  return prices.filter((p) => p.of === pair || rails.includes(p.of)).map((p) => {
+    if (p.price_usd === null) return `${p.of}: no price (${words(p.fault ?? 'no reason given')})`;
+    const age = p.age_s === null ? '' : `, ${p.age_s} s old`;
+    return `${p.of} ${short(p.price_usd)}${p.confidence_usd ? ` ± ${short(p.confidence_usd)}` : ''} by ${words(p.source ?? 'unknown')}${age}`;
+  }).join('; ');
+}
+
 // disconnected returns the banner of a feed that is down, with its pairs if other feeds
 // are still live.
 function disconnected({ link, symbols, board }: Source, alone: boolean, now: number): Banner {
@@ -85,7 +102,10 @@ function banners(h: Health, now: number): Banner[] {
     list.push({ kind: 'warn', title: 'Degraded.', text: `${reasons.map(words).join('; ')}. Price source: ${words(state.price_source)}.${failover}` });
   }
   for (const lock of h.desk?.locks ?? []) {
-    if (lock.locked) list.push({ kind: 'warn', title: 'Locked.', text: `${lock.name}${lock.reason ? `: ${words(lock.reason)}` : ''}` });
+    if (lock.locked) list.push({ kind: 'warn', title: 'Locked.', text: `${lockWords(lock.name)}${lock.reason ? ` Reason: ${words(lock.reason)}.` : ''}` });
+  }
+  for (const price of h.desk?.prices ?? []) {
+    if (price.price_usd === null) list.push({ kind: 'warn', title: `No price of ${price.of}.`, text: `Nothing is sold at it: ${words(price.fault ?? 'no reason given')}.` });
   }
   if (h.desk && !h.desk.chain.available) {
     list.push({ kind: 'info', title: 'No claims now.', text: `The settlement chain is not available: ${words(h.desk.chain.reason ?? 'no reason given')}.` });

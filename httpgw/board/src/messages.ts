@@ -143,8 +143,19 @@ export interface Lock {
   reason: string | null;
 }
 
+/** DeskPrice is a price that quotes need; null: there is none, and fault says why. */
+export interface DeskPrice {
+  of: string;
+  price_usd: string | null;
+  source: string | null;
+  age_s: number | null;
+  confidence_usd: string | null;
+  fault: string | null;
+}
+
 export interface DeskStatus {
   locks: Lock[];
+  prices: DeskPrice[];
   chain: { available: boolean; reason: string | null; desk_address: string | null };
 }
 

@@ -9,7 +9,7 @@ const others: Readonly<Record<string, { words: string; chain: string }>> = {
 };
 
 /** testNetwork returns the network in words where it is not mainnet; else ''. */
-export const testNetwork = (name: string): string => (name === mainnet ? '' : (others[name]?.words ?? name));
+export const testNetwork = (name: string): string => (name === mainnet || name === '' ? '' : (others[name]?.words ?? name));
 
 /** walletChain returns the name of the network in the Wallet Standard. */
 export const walletChain = (name: string): string => others[name]?.chain ?? 'solana:mainnet';

@@ -220,6 +220,11 @@ class MarketTickets(Model):
     seq: int
     ts: datetime
     tickets: list[Ticket]
+    #: A claim of the smallest fill would be reserved now: the chain can be reached, and a ticket sells. Our choice;
+    #: services before 0.2.0 do not have it.
+    accepting: Optional[bool] = None
+    #: Why `accepting` is false, as in the RFQ status. Our choice; services before 0.2.0 do not have it.
+    accepting_reason: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -231,6 +236,50 @@ class CurrentSellableTicket(Model):
     #: The ticket that sells now: open, not locked, priced, with capacity and inventory for the smallest fill. null:
     #: none.
     ticket: Optional[Ticket]
+    #: A claim of the smallest fill would be reserved now: the chain can be reached, and a ticket sells. Our choice;
+    #: services before 0.2.0 do not have it.
+    accepting: Optional[bool] = None
+    #: Why `accepting` is false, as in the RFQ status. Our choice; services before 0.2.0 do not have it.
+    accepting_reason: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class DeskPriceSource(Model):
+    """One source of a price, as it was last read."""
+
+    name: str
+    price_usd: Optional[Decimal]
+    published_at: Optional[datetime]
+    #: Seconds, at `ts`.
+    age_s: Optional[int]
+    #: Why this source is not used: `price_missing`, `price_too_old`, `price_from_the_future`, `price_too_uncertain`,
+    #: `price_without_quorum` (the nodes have no majority for a price); null: it is usable.
+    fault: Optional[str]
+
+
+@dataclass(frozen=True)
+class DeskPrice(Model):
+    """A price that quotes need. Our choice; services before 0.2.0 do not have it."""
+
+    #: Symbol of the pair whose base asset has this price, or the rail.
+    of: str
+    #: Null: there is no usable price, and nothing is quoted or sold at it. It is never an old price.
+    price_usd: Optional[Decimal]
+    #: Where the price is from; null without a price.
+    source: Optional[str]
+    #: By the source; null without a price and of a book.
+    published_at: Optional[datetime]
+    #: Seconds since `published_at`, at `ts`.
+    age_s: Optional[int]
+    #: An older price is not used; 0: any age.
+    max_age_s: int
+    #: Half the width of the interval around the price; null: unknown.
+    confidence_usd: Optional[Decimal]
+    #: Why there is no price: a fault of the sources (as in `sources`, or `price_sources_disagree`), or the reason
+    #: with which a quote is refused (`price_unavailable`, `price_stale`, `price_corridor`); null: there is one.
+    fault: Optional[str]
+    #: The sources of an asset with a rule in `prices`, in the order of preference; empty without a rule.
+    sources: list[DeskPriceSource]
 
 
 class CompactRow(NamedTuple):
@@ -255,6 +304,11 @@ class CompactBook(Model):
     #: Grows with every change of the document.
     seq: int
     t: list[CompactRow]
+    #: A claim of the smallest fill would be reserved now: the chain can be reached, and a ticket sells. Our choice;
+    #: services before 0.2.0 do not have it.
+    accepting: Optional[bool] = None
+    #: Why `accepting` is false, as in the RFQ status. Our choice; services before 0.2.0 do not have it.
+    accepting_reason: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -532,6 +586,9 @@ class RFQStatus(Model):
     #: Why `accepting` is false: `not_configured` or `not_ready` of the chain, `no_open_ticket`, or the reason with
     #: which a quote for the first open ticket would be refused. Our choice; services before 0.2.0 do not have it.
     accepting_reason: Optional[str] = None
+    #: The prices of all pairs, then of the rails but USDC, which counts as a dollar. Services before 0.2.0 do not
+    #: have it.
+    prices: Optional[list[DeskPrice]] = None
 
 
 @dataclass(frozen=True)
@@ -814,6 +871,11 @@ class Board(Model):
     qualification: BoardQualification
     layers: list[Any]
     offers: list[BoardOffer]
+    #: A claim of the smallest fill would be reserved now: the chain can be reached, and a ticket sells. Our choice;
+    #: services before 0.2.0 do not have it.
+    accepting: Optional[bool] = None
+    #: Why `accepting` is false, as in the RFQ status. Our choice; services before 0.2.0 do not have it.
+    accepting_reason: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -993,6 +1055,9 @@ class DeskStatus(Model):
     discount_corridor: list[DeskStatusDiscountCorridor]
     inventory: DeskStatusInventory
     chain: DeskChain
+    #: The prices of all pairs, then of the rails but USDC, which counts as a dollar. Services before 0.2.0 do not
+    #: have it.
+    prices: Optional[list[DeskPrice]] = None
 
 
 @dataclass(frozen=True)

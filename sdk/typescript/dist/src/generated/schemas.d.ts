@@ -269,6 +269,10 @@ export interface MarketTickets {
     /** Grows with every change of the document. */
     seq: number;
     ts: Timestamp;
+    /** A claim of the smallest fill would be reserved now: the chain can be reached, and a ticket sells. Our choice; services before 0.2.0 do not have it. */
+    accepting?: boolean;
+    /** Why `accepting` is false, as in the RFQ status. Our choice; services before 0.2.0 do not have it. */
+    accepting_reason?: string | null;
     tickets: Ticket[];
 }
 /** The oldest open ticket with capacity for the smallest fill, by priority, then age. */
@@ -276,14 +280,53 @@ export interface CurrentSellableTicket {
     ok: true;
     /** Grows with every change of the document. */
     seq: number;
+    /** A claim of the smallest fill would be reserved now: the chain can be reached, and a ticket sells. Our choice; services before 0.2.0 do not have it. */
+    accepting?: boolean;
+    /** Why `accepting` is false, as in the RFQ status. Our choice; services before 0.2.0 do not have it. */
+    accepting_reason?: string | null;
     /** The ticket that sells now: open, not locked, priced, with capacity and inventory for the smallest fill. null: none. */
     ticket: Ticket | null;
+}
+/** One source of a price, as it was last read. */
+export interface DeskPriceSource {
+    name: 'pyth' | 'pool' | 'operator';
+    price_usd: Decimal | null;
+    published_at: Timestamp | null;
+    /** Seconds, at `ts`. */
+    age_s: number | null;
+    /** Why this source is not used: `price_missing`, `price_too_old`, `price_from_the_future`, `price_too_uncertain`, `price_without_quorum` (the nodes have no majority for a price); null: it is usable. */
+    fault: string | null;
+}
+/** A price that quotes need. Our choice; services before 0.2.0 do not have it. */
+export interface DeskPrice {
+    /** Symbol of the pair whose base asset has this price, or the rail. */
+    of: string;
+    /** Null: there is no usable price, and nothing is quoted or sold at it. It is never an old price. */
+    price_usd: Decimal | null;
+    /** Where the price is from; null without a price. */
+    source: 'book' | 'pyth' | 'pool' | 'operator' | 'unknown' | null;
+    /** By the source; null without a price and of a book. */
+    published_at: Timestamp | null;
+    /** Seconds since `published_at`, at `ts`. */
+    age_s: number | null;
+    /** An older price is not used; 0: any age. */
+    max_age_s: number;
+    /** Half the width of the interval around the price; null: unknown. */
+    confidence_usd: Decimal | null;
+    /** Why there is no price: a fault of the sources (as in `sources`, or `price_sources_disagree`), or the reason with which a quote is refused (`price_unavailable`, `price_stale`, `price_corridor`); null: there is one. */
+    fault: string | null;
+    /** The sources of an asset with a rule in `prices`, in the order of preference; empty without a rule. */
+    sources: DeskPriceSource[];
 }
 /** Columns of a row: order_id, tranche_id, pair, available_usd, best_price_usd (null: there is no price now), expires_unix_ms (null: never). */
 export interface CompactBook {
     ok: true;
     /** Grows with every change of the document. */
     seq: number;
+    /** A claim of the smallest fill would be reserved now: the chain can be reached, and a ticket sells. Our choice; services before 0.2.0 do not have it. */
+    accepting?: boolean;
+    /** Why `accepting` is false, as in the RFQ status. Our choice; services before 0.2.0 do not have it. */
+    accepting_reason?: string | null;
     t: Array<[OrderID, TrancheID, PairSymbol, Decimal, Decimal | null, number | null]>;
 }
 export interface Levels {
@@ -423,6 +466,8 @@ export interface RFQStatus {
     rail_priority: Rail[];
     partial_fill_sizes_usd: FillUSD[];
     locks: Lock[];
+    /** The prices of all pairs, then of the rails but USDC, which counts as a dollar. Services before 0.2.0 do not have it. */
+    prices?: DeskPrice[];
     chain: Chain;
     surfaces: Surfaces;
     /** The truth rule as URLs. */
@@ -614,6 +659,10 @@ export interface Board {
     /** Grows with every change of the document. */
     seq: number;
     ts: Timestamp;
+    /** A claim of the smallest fill would be reserved now: the chain can be reached, and a ticket sells. Our choice; services before 0.2.0 do not have it. */
+    accepting?: boolean;
+    /** Why `accepting` is false, as in the RFQ status. Our choice; services before 0.2.0 do not have it. */
+    accepting_reason?: string | null;
     qualification: {
         libelle: string;
         nature: string;
@@ -702,6 +751,8 @@ export interface DeskStatus {
             reason: string | null;
         }>;
     };
+    /** The prices of all pairs, then of the rails but USDC, which counts as a dollar. Services before 0.2.0 do not have it. */
+    prices?: DeskPrice[];
     /** The range of prices of each fill of each pair within the corridor. */
     discount_corridor: Array<{
         pair: PairSymbol;
