@@ -177,6 +177,7 @@ func TestGoldenBytes(t *testing.T) {
 		{"claim", historyKey(nil, claim.ID, 1001, 4), appendEntry(nil, claim)},
 		{"payment", historyKey(nil, claim.ID, 1002, 1), appendEntry(nil, payment)},
 		{"ticket", ticketKey(nil, ticket.ID), appendTicket(nil, ticket)},
+		{"sale", saleKey(nil, 3, 9), appendSale(nil, &Sale{Number: 9, Seq: 1003, Claim: *claim, Totals: SalesTotals{9, 2_250_000_000, 2_250_000}})},
 		{"payment's claim", paymentKey(nil, &payment.Signature, 1002), appendPaymentClaim(nil, claim.ID)},
 	} {
 		got.WriteString(e.name + "\n " + hex.EncodeToString(e.key) + "\n " + hex.EncodeToString(e.value) + "\n")
@@ -318,7 +319,9 @@ func TestLayoutVersion(t *testing.T) {
 	if _, err := New(Options{}, nil, s); !errors.Is(err, kvtest.ErrBroken) {
 		t.Errorf("a broken store: %v", err)
 	}
-	d, err := New(Options{}, nil, set(historyKey(nil, 4, 1, 1), []byte{9}))
+	damaged := set([]byte{keySale}, []byte{valueVersion}) // or New would read all histories
+	damaged.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(historyKey(nil, 4, 1, 1), []byte{9}) }, true)
+	d, err := New(Options{}, nil, damaged)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,15 @@ import (
 //	│ m │                                       │ count u64 │                      written to sync what came before
 //	├───┼────────────────┬─────────┐            ├───┬───────┴───┐
 //	│ p │ signature [64] │ Seq u64 │            │ 2 │ claim u64 │                  the claim that a payment is for
-//	└───┴────────────────┴─────────┘            └───┴───────────┘
+//	├───┼────────────────┴─┬───────┴─────┐      ├───┼─────────┬─┴──────────┬──────────┬────────┐
+//	│ s │ instrument u16   │ ^number u64 │      │ 2 │ Seq u64 │ volume u64 │ fees u64 │ record │ sale
+//	├───┼──────────────────┴─────────────┘      ├───┼─────────┴────────────┴──────────┴────────┘
+//	│ s │                                       │ 2 │                              there are the sales of all claims
+//	└───┘                                       └───┘
+//
+// A sale's number is inverted, so that a scan sees the newest first; volume and fees are the
+// instrument's totals up to it in millionths of a dollar, the record is the settled Claim.
+// Stores without the key s alone were written before there were sales: see loadSales.
 //
 // The records of an answer: Outcome, then what there is of Quote, Claim, Ticket
 // with its TicketTranches, Payment. Those of a ticket: Ticket, TicketTranches.
@@ -44,6 +52,7 @@ const (
 	keyTicket  byte = 't'
 	keyMark    byte = 'm'
 	keyPayment byte = 'p'
+	keySale    byte = 's'
 
 	layoutVersion = 2
 	valueVersion  = 2
@@ -55,6 +64,7 @@ const (
 	ticketKeySize  = 1 + 8
 	paymentKeySize = 1 + 64 + 8
 	paymentSize    = 1 + 8
+	saleKeySize    = 1 + 2 + 8
 	cursorSize     = 1 + 8 + 8
 )
 
@@ -77,6 +87,19 @@ func ticketKey(dst []byte, id market.TicketID) []byte {
 
 func paymentKey(dst []byte, signature *[64]byte, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(append(dst, keyPayment), signature[:]...), seq)
+}
+
+func saleKey(dst []byte, in market.InstrumentID, number uint64) []byte {
+	dst = binary.BigEndian.AppendUint16(append(dst, keySale), uint16(in))
+	return binary.BigEndian.AppendUint64(dst, ^number)
+}
+
+// salesEnd returns the first key after the sales of an instrument.
+func salesEnd(in market.InstrumentID) []byte {
+	if in++; in == 0 {
+		return []byte{keySale + 1}
+	}
+	return binary.BigEndian.AppendUint16([]byte{keySale}, uint16(in))
 }
 
 func appendPaymentClaim(dst []byte, id market.ClaimID) []byte {

@@ -64,6 +64,9 @@ type Options struct {
 	// OnView is called for every new View, after View returns it: by Start, and by
 	// Run on the goroutine that answers wait for, so it must not block. Default: none.
 	OnView func()
+	// OnSales is called by Run for the sales that have settled, once Sales returns them, on the
+	// goroutine of OnView. It may keep the slice. Default: none.
+	OnSales func([]Sale)
 	// Group is part of the ids of quotes and claims; 0 = the instruments are not split.
 	Group market.ShardID
 	// Now is the clock for the age of answers. Default time.Now.
@@ -85,6 +88,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnView == nil {
 		o.OnView = func() {}
+	}
+	if o.OnSales == nil {
+		o.OnSales = func([]Sale) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -58,6 +58,7 @@ type projector struct {
 	batch          kv.Batch
 	changedTickets map[market.TicketID]struct{}
 	newAnswers     map[[16]byte]int64 // keys answered, with their time
+	sales          salesLog
 	committedAt    time.Time
 	flushAt        int // flushBytes, less in tests
 
@@ -92,6 +93,7 @@ type answered struct {
 
 func (f *projector) init(d *Desk) {
 	f.desk = d
+	f.sales.init()
 	f.changedTickets = map[market.TicketID]struct{}{}
 	f.newAnswers = map[[16]byte]int64{}
 	f.pruneFrom = []byte{keyAge}
@@ -121,6 +123,9 @@ func (f *projector) load() error {
 	f.board = rfq.NewReadModel(tickets)
 	if err == nil {
 		err = f.count()
+	}
+	if err == nil {
+		err = f.loadSales()
 	}
 	f.committedKeys.Store(f.keys)
 	return err
@@ -286,6 +291,11 @@ func (f *projector) apply(rec rfq.Record, seq uint64) error {
 	case *rfq.Claim:
 		f.claims = append(f.claims, r)
 		f.desk.count(r.State)
+		if r.State == rfq.ClaimSettled {
+			if err := f.fail(f.writeSale(r)); err != nil {
+				return err
+			}
+		}
 		f.writeHistory(r.ID, r)
 	case *rfq.Payment:
 		f.payment = r
@@ -358,6 +368,10 @@ func (f *projector) flush(sync bool) error {
 			f.desk.view.Store(v)
 			f.desk.o.OnView()
 		}
+		if len(f.sales.fresh) > 0 {
+			f.desk.o.OnSales(f.sales.fresh)
+			f.sales.fresh = nil
+		}
 		f.incompleteSeq.Store(0)
 		if !f.storeFailed() {
 			for i := range f.ready {
@@ -416,6 +430,7 @@ func (f *projector) commit(sync bool) error {
 	}
 	f.batch.Reset()
 	clear(f.newAnswers)
+	clear(f.sales.settled)
 	f.committedAt = time.Now()
 	f.committedKeys.Store(f.keys)
 	return nil

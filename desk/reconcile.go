@@ -22,6 +22,9 @@ func (d *Desk) Reconcile(board *rfq.ReadModel, seq uint64) error {
 	if err := f.deleteHistoryAfter(seq); err != nil {
 		return err
 	}
+	if err := f.deleteSalesAfter(seq); err != nil {
+		return err
+	}
 	for _, list := range [][]*rfq.Ticket{f.board.View().Tickets, board.View().Tickets} {
 		for _, t := range list {
 			f.changedTickets[t.ID] = struct{}{}
