@@ -10,7 +10,7 @@ import (
 
 // decoderAccepts reports whether the decoder accepts a request and everything in it.
 func decoderAccepts(t testing.TB, text string) bool {
-	r := parseRequest([]byte(text), testSet(t), true)
+	r := parseRequest([]byte(text), testSet(t), testChannels)
 	return r.errorMessage == nil && len(r.rejected) == 0
 }
 
@@ -46,8 +46,8 @@ func TestRequestsAsDescribed(t *testing.T) {
 		{"9 channels", `{"action":"RESYNC","channels":[` + list(9, `"l2"`) + `],"symbols":["SLUSD/USDC"]}`, false},
 		{"100 symbols", `{"action":"RESYNC","channels":["l2"],"symbols":[` + list(100, `"SLUSD/USDC"`) + `]}`, true},
 		{"101 symbols", `{"action":"RESYNC","channels":["l2"],"symbols":[` + list(101, `"SLUSD/USDC"`) + `]}`, false},
-		{"300 points", points(300), true},
-		{"301 points", points(301), false},
+		{"400 points", points(400), true},
+		{"401 points", points(401), false},
 		{"an id of 64 bytes", `{"action":"PING","id":"` + strings.Repeat("x", 62) + `"}`, true},
 		{"an id of 65 bytes", `{"action":"PING","id":"` + strings.Repeat("x", 63) + `"}`, false},
 		{"nothing", `{}`, false},

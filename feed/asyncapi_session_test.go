@@ -117,7 +117,8 @@ func TestAsyncAPISession(t *testing.T) {
 		seq, _ := s.tickets(each)
 		return seq, time.Now().UnixNano()
 	}
-	d := newTestFeedWith(t, func(f *Feed) { f.ServeTickets(source) }, func(o *Options) {
+	sold := &saleSource{record: restSale(t)}
+	d := newTestFeedWith(t, func(f *Feed) { f.ServeTickets(source); f.ServeSales(sold.sales) }, func(o *Options) {
 		o.MaxSubscriptions, o.Heartbeat = 5, 50*time.Millisecond
 		o.OtherShards = map[string]*market.Shard{"E/F": {Name: "us", WS: "ws://127.0.0.2:8081"}}
 	})
@@ -129,6 +130,7 @@ func TestAsyncAPISession(t *testing.T) {
 	a.market(d, market.Sell, 999_100, 5_000_000_000)
 	a.market(d, market.Buy, 999_100, 1_500_000_000)
 	a.follows(d, s, records)
+	a.sales(d, sold)
 	a.errs(d)
 	a.isSlow()
 	a.streams(d)
@@ -180,6 +182,43 @@ func (a *specChecker) follows(d *testFeed, s *ticketSource, records []string) {
 	a.request(c, `{"action":"UNSUBSCRIBE_MARKET","channels":["ticker"],"symbols":["SLUSD/USDC"],"id":6}`, "unsubscribed")
 }
 
+// sales is a client of the desk's sales.
+func (a *specChecker) sales(d *testFeed, sold *saleSource) {
+	c := d.dial()
+	a.request(c, `{"action":"SUBSCRIBE_MARKET","channels":["rfq_trades"],"symbols":["SLUSD/USDC"],"id":2}`, "acknowledgement", "rfqTradesSnapshot")
+	sold.add(0)
+	d.feed.SalesChanged(0)
+	a.readUntil(c, "rfqTradesUpdate")
+}
+
+// restSale returns the record of the OpenAPI document's example of the desk's sales.
+func restSale(t *testing.T) string {
+	t.Helper()
+	text, err := sdk.Files.ReadFile(sdk.Specification)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rest struct {
+		Components struct {
+			Examples struct {
+				RfqTrades struct {
+					Value struct {
+						Trades []json.RawMessage `json:"rfq_trades"`
+					} `json:"value"`
+				}
+			} `json:"examples"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(text, &rest); err != nil {
+		t.Fatal(err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, rest.Components.Examples.RfqTrades.Value.Trades[0]); err != nil {
+		t.Fatal(err)
+	}
+	return compact.String()
+}
+
 // errs is a client that sends invalid requests.
 func (a *specChecker) errs(d *testFeed) {
 	c := d.dial()
@@ -213,7 +252,7 @@ func (a *specChecker) isSlow() {
 
 // streams is a client of server-sent events until the service ends.
 func (a *specChecker) streams(d *testFeed) {
-	e := d.openStream("?symbols=SLUSD/USDC&channels=ticker,l2,trades,tickets", "")
+	e := d.openStream("?symbols=SLUSD/USDC&channels=ticker,l2,trades,tickets,rfq_trades", "")
 	var last string
 	for last != "heartbeat" {
 		last = a.event(e)

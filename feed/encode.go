@@ -11,7 +11,7 @@ import (
 )
 
 // kind is a message type of an instrument: an order book of one depth, the trades, the
-// ticker or the desk's tickets.
+// ticker, the desk's tickets or its sales.
 type kind uint8
 
 const (
@@ -22,10 +22,13 @@ const (
 	trades
 	ticker
 	tickets
+	sales
 	numKinds // their number
 
-	// marketKinds is the number of the kinds before it, which an engine.View contains.
+	// marketKinds is the number of the kinds before it, which an engine.View contains. The
+	// others are the desk's, and a deskBook contains them.
 	marketKinds = tickets
+	deskKinds   = numKinds - marketKinds
 )
 
 // depths are the numbers of levels a side of the four l2 kinds.
@@ -53,6 +56,8 @@ func (k kind) channel() string {
 		return "ticker"
 	case tickets:
 		return "tickets"
+	case sales:
+		return "rfq_trades"
 	default:
 		return "l2"
 	}

@@ -73,18 +73,18 @@ type sharedTopic struct {
 	history     atomic.Pointer[history]
 }
 
-// Feed publishes market data: see the package. Attach and ServeTickets must be called
-// before Run; the other methods may be called from any goroutine.
+// Feed publishes market data: see the package. Attach, ServeTickets and ServeSales must be
+// called before Run; the other methods may be called from any goroutine.
 type Feed struct {
 	o        Options
 	set      *market.Instruments
 	book     Book
 	sinks    []engine.MarketSink
 	views    []atomic.Pointer[engine.View]
-	books    []atomic.Pointer[ticketBook]
+	books    []atomic.Pointer[deskBook] // of instrument i and desk kind k at i*deskKinds+k-marketKinds
 	topics   []sharedTopic
 	shards   []*shard
-	tickets  ticketPublisher
+	desk     deskPublisher
 	upgrader websocket.FastHTTPUpgrader
 	limits   limits
 	stats    counters
@@ -122,7 +122,7 @@ func New(o Options, instruments []market.Instrument, book Book, epoch uint64) (*
 
 // Open makes a feed of these instruments without market data, so that other packages can
 // refer to it before the market data is recovered. Until Begin only Attach, ServeTickets,
-// View and TicketsChanged may be called.
+// ServeSales, View, TicketsChanged and SalesChanged may be called.
 func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -135,14 +135,14 @@ func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 	f := &Feed{
 		o: o, set: set.WithOtherShards(o.OtherShards),
 		views:    make([]atomic.Pointer[engine.View], set.Len()),
-		books:    make([]atomic.Pointer[ticketBook], set.Len()),
+		books:    make([]atomic.Pointer[deskBook], set.Len()*int(deskKinds)),
 		topics:   make([]sharedTopic, set.Len()*int(numKinds)),
 		upgrader: newUpgrader(),
 		accepted: make(chan *conn),
 		halted:   make(chan struct{}),
 	}
 	f.limits = limits{byIP: make(map[netip.Addr]int), max: o.MaxConnections, perIP: o.MaxPerIP}
-	f.tickets = ticketPublisher{feed: f, wake: make(chan struct{}, 1), found: make([][]ticketRecord, set.Len())}
+	f.desk = deskPublisher{feed: f, wake: make(chan struct{}, 1), found: make([][]deskRecord, set.Len())}
 	for range o.Shards {
 		f.shards = append(f.shards, newShard(f))
 	}
@@ -163,7 +163,9 @@ func (f *Feed) Begin(book Book, epoch uint64) error {
 	for i := range f.views {
 		view := first(book.View(market.InstrumentID(i)), market.InstrumentID(i), epoch)
 		f.views[i].Store(view)
-		f.books[i].Store(&ticketBook{instrument: view.Instrument})
+		for k := tickets; k < numKinds; k++ {
+			f.deskBook(view.Instrument, k).Store(&deskBook{instrument: view.Instrument, kind: k})
+		}
 	}
 	return nil
 }
@@ -195,6 +197,11 @@ func (f *Feed) View(in market.InstrumentID) *engine.View {
 	return f.views[in].Load()
 }
 
+// deskBook returns the current book of a desk kind.
+func (f *Feed) deskBook(in market.InstrumentID, k kind) *atomic.Pointer[deskBook] {
+	return &f.books[int(in)*int(deskKinds)+int(k-marketKinds)]
+}
+
 func (f *Feed) topic(ref topicRef) *sharedTopic {
 	return &f.topics[int(ref.in.ID)*int(numKinds)+int(ref.kind)]
 }
@@ -210,8 +217,8 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 	if err != nil {
 		return err
 	}
-	var shards, readers, acceptor, tickets sync.WaitGroup
-	f.tickets.start(&tickets, f.halted)
+	var shards, readers, acceptor, publisher sync.WaitGroup
+	f.desk.start(&publisher, f.halted)
 	for _, s := range f.shards {
 		shards.Go(s.run)
 		readers.Go(s.poll.run)
@@ -245,7 +252,7 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 	f.running.Store(false)
 	close(f.halted)
 	acceptor.Wait()
-	tickets.Wait()
+	publisher.Wait()
 	for _, s := range f.shards {
 		s.inbox.halt()
 	}

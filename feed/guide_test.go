@@ -21,7 +21,7 @@ func TestGuide(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		if request, ok := strings.CutPrefix(line, "C→ "); ok {
 			asked++
-			if r := parseRequest([]byte(request), testSet(t), true); r.errorMessage != nil || len(r.rejected) > 0 || len(r.topics) == 0 {
+			if r := parseRequest([]byte(request), testSet(t), testChannels); r.errorMessage != nil || len(r.rejected) > 0 || len(r.topics) == 0 {
 				t.Errorf("%+v: %s", r, request)
 			}
 		}

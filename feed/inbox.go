@@ -6,12 +6,12 @@ import (
 	"blockdesk/engine"
 )
 
-// publication is a change of one instrument: of its market data (next) or of its tickets
-// (book); the other one is nil. frames has the update of each kind that has changed and
+// publication is a change of one instrument: of its market data (next) or of its tickets or
+// sales (book); the other one is nil. frames has the update of each kind that has changed and
 // has subscribers.
 type publication struct {
 	next   *engine.View
-	book   *ticketBook
+	book   *deskBook
 	frames [numKinds][]byte
 }
 
@@ -34,7 +34,7 @@ type connMessage struct {
 	text    string
 }
 
-// inbox is the input of a shard: publications from Run and the ticket publisher, and
+// inbox is the input of a shard: publications from Run and the desk publisher, and
 // messages from the reader. Its lock is held only for appends and a swap.
 //
 // pubs holds at most maxInbox publications. One more empties it and sets overrun: the

@@ -280,7 +280,7 @@ func TestAheadWithin(t *testing.T) {
 	s, c := f.shards[0], &conn{phase: phaseOpen, shard: f.shards[0]}
 	s.now = time.Unix(1, 0)
 	s.reload()
-	ask := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"resume":{"epoch":"e1","l2:SLUSD/USDC":9}}`), f.set, false)
+	ask := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"resume":{"epoch":"e1","l2:SLUSD/USDC":9}}`), f.set, deskChannels{})
 	s.serve(c, ask)
 	begin := s.now
 	for _, test := range []struct {

@@ -100,9 +100,9 @@ type request struct {
 
 // parseRequest parses a message and resolves its channels and symbols. The first error is
 // the request's fault; the id is set even then, if it can be read. Unknown members are
-// ignored, the last of a repeated member counts, and null means absent. desk: the channel
-// tickets exists.
-func parseRequest(data []byte, set *market.Instruments, desk bool) *request {
+// ignored, the last of a repeated member counts, and null means absent. desk are the
+// desk's channels that exist.
+func parseRequest(data []byte, set *market.Instruments, desk deskChannels) *request {
 	r := &request{}
 	s := &scanner{data: data}
 	ok := s.object(func(name []byte) bool { return r.member(s, name) })
@@ -242,9 +242,9 @@ func (r *request) readHeartbeat(s *scanner) bool {
 	return true
 }
 
-// maxResumePoints bounds the sequence numbers of a resume: l2, trades and tickets of each
-// symbol.
-const maxResumePoints = 3 * maxSymbols
+// maxResumePoints bounds the sequence numbers of a resume: l2, trades, tickets and
+// rfq_trades of each symbol.
+const maxResumePoints = 4 * maxSymbols
 
 func (r *request) readResume(s *scanner) bool {
 	points := make(map[string]uint64)
@@ -277,7 +277,7 @@ func (r *request) readResume(s *scanner) bool {
 
 // resolve turns channels and symbols into topics and rejections. A repeated channel or
 // symbol counts once.
-func (r *request) resolve(set *market.Instruments, desk bool) {
+func (r *request) resolve(set *market.Instruments, desk deskChannels) {
 	switch {
 	case r.action == 0:
 		r.errorMessage = &faultNoAction
@@ -297,7 +297,7 @@ func (r *request) resolve(set *market.Instruments, desk bool) {
 	var found []kind
 	for _, text := range r.channels {
 		k, known := parseChannel(unquote(buf[:0], text), book)
-		if !known || k == tickets && !desk {
+		if !known || !desk.has(k) {
 			r.rejected = append(r.rejected, rejection{channel: text, code: "UNKNOWN_CHANNEL"})
 			continue
 		}
@@ -349,6 +349,8 @@ func parseChannel(word []byte, book kind) (k kind, known bool) {
 		return ticker, true
 	case "tickets":
 		return tickets, true
+	case "rfq_trades":
+		return sales, true
 	default:
 		return 0, false
 	}

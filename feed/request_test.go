@@ -58,10 +58,10 @@ func TestRequestLimits(t *testing.T) {
 		{"levels", nest(maxDepthJSON - 1), nest(maxDepthJSON), &faultJSON},
 	}
 	for _, test := range tests {
-		if r := parseRequest([]byte(test.good), set, true); r.errorMessage != nil {
+		if r := parseRequest([]byte(test.good), set, testChannels); r.errorMessage != nil {
 			t.Errorf("%s at the limit: %+v", test.name, *r.errorMessage)
 		}
-		if r := parseRequest([]byte(test.wrong), set, true); r.errorMessage != test.fault {
+		if r := parseRequest([]byte(test.wrong), set, testChannels); r.errorMessage != test.fault {
 			t.Errorf("%s beyond the limit: %+v", test.name, r.errorMessage)
 		}
 	}
@@ -70,7 +70,7 @@ func TestRequestLimits(t *testing.T) {
 func TestRequestText(t *testing.T) {
 	set := testSet(t)
 	r := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKE\u0054","channels":["\u006c2"],"symbols":["SLUSD\/USDC"],"depth":100,"heartbeat":false,`+
-		`"resume":{"epoch":"e7","l2:SLUSD/USDC":18446744073709551615}}`), set, true)
+		`"resume":{"epoch":"e7","l2:SLUSD/USDC":18446744073709551615}}`), set, testChannels)
 	if r.errorMessage != nil || r.action != subscribe || len(r.topics) != 1 || r.topics[0].kind != l2Depth100 ||
 		*r.heartbeat || string(r.resumeEpoch) != "e7" || r.resume["l2:SLUSD/USDC"] != 1<<64-1 {
 		t.Errorf("%+v", r)
@@ -83,7 +83,7 @@ func TestRequestText(t *testing.T) {
 		"{\"action\":\"PING\",\"x\":\"\xff\"}", `{"action":"PING","x":"\x"}`, `{"action":"PING","x":"\u12g4"}`, `{"action":"PING","x":01}`,
 		`{"action":"PING","x":nul}`, `{'action':'PING'}`, ``, `{`, `{"a"`, `{"a":`, `"`, `{"action":"PING","x":+1}`, `{"action":"PING","x":.5}`,
 	} {
-		if r := parseRequest([]byte(text), set, true); r.errorMessage == nil {
+		if r := parseRequest([]byte(text), set, testChannels); r.errorMessage == nil {
 			t.Errorf("accepted: %s", text)
 		}
 	}
@@ -100,7 +100,7 @@ func FuzzClientMessage(f *testing.F) {
 	}
 	set := testSet(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := parseRequest(data, set, true)
+		r := parseRequest(data, set, testChannels)
 		if r.errorMessage != &faultJSON && !(json.Valid(data) && utf8.Valid(data)) {
 			t.Fatalf("accepted %q", data)
 		}
@@ -114,3 +114,6 @@ func FuzzClientMessage(f *testing.F) {
 		}
 	})
 }
+
+// testChannels are those of a feed with a desk.
+var testChannels = deskChannels{tickets: true, sales: true}

@@ -116,8 +116,8 @@ func (s *shard) subscribe(c *conn, r *request) {
 }
 
 // missedUpdates returns the updates from the client's position to the shard's, and whether they
-// are available. The ticker and the tickets have no history, because their sequence
-// numbers count the publications of one process.
+// are available. The ticker and the desk's channels have no history, because their
+// sequence numbers count the publications of one process.
 func (s *shard) missedUpdates(ref topicRef, r *request, room int) ([]byte, bool) {
 	if ref.kind >= ticker {
 		return nil, false

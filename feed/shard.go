@@ -25,8 +25,8 @@ type topic struct {
 }
 
 // shard owns connections: only its goroutine changes their state and writes to their
-// sockets. It has one current view and one current book of tickets of each instrument.
-// Snapshots show those, and the publications that the shard takes later continue from
+// sockets. It has one current view of each instrument, and one current book of its tickets
+// and one of its sales. Snapshots show those, and the publications that the shard takes later continue from
 // them.
 type shard struct {
 	feed  *Feed
@@ -36,8 +36,8 @@ type shard struct {
 
 	poll   *poll // while the feed runs
 	views  []*engine.View
-	books  []*ticketBook
-	topics []topic // of instrument i and kind k at i*kinds+k
+	books  []*deskBook // as Feed.books
+	topics []topic     // of instrument i and kind k at i*kinds+k
 
 	wheel      [wheelSlots][]*conn
 	conns      int
@@ -67,7 +67,7 @@ func newShard(f *Feed) *shard {
 		feed:   f,
 		inbox:  newInbox(),
 		views:  make([]*engine.View, f.set.Len()),
-		books:  make([]*ticketBook, f.set.Len()),
+		books:  make([]*deskBook, f.set.Len()*int(deskKinds)),
 		topics: make([]topic, f.set.Len()*int(numKinds)),
 	}
 	for i := range s.topics {
@@ -128,7 +128,7 @@ func (s *shard) pass(t *taken) {
 	}
 	for i := range t.pubs {
 		if p := &t.pubs[i]; p.book != nil {
-			s.publishTickets(p)
+			s.publishBook(p)
 		} else {
 			s.publish(p)
 		}
@@ -174,11 +174,19 @@ func (s *shard) reload() {
 				s.markTopicStale(&of[k], cur != nil && cur.Epoch == view.Epoch)
 			}
 		}
-		if book := s.feed.books[i].Load(); s.books[i] != book {
-			s.books[i] = book
-			s.markTopicStale(&of[tickets], false)
+		for k := tickets; k < numKinds; k++ {
+			book, cur := s.feed.deskBook(market.InstrumentID(i), k).Load(), s.book(market.InstrumentID(i), k)
+			if *cur != book {
+				*cur = book
+				s.markTopicStale(&of[k], false)
+			}
 		}
 	}
+}
+
+// book returns the shard's current book of a desk kind.
+func (s *shard) book(in market.InstrumentID, k kind) **deskBook {
+	return &s.books[int(in)*int(deskKinds)+int(k-marketKinds)]
 }
 
 // markTopicStale makes t's subscribers wait for a snapshot, but for those that are still
@@ -195,8 +203,8 @@ func (s *shard) markTopicStale(t *topic, sameEpoch bool) {
 
 // position returns the position of t.
 func (s *shard) position(t *topic) position {
-	if t.kind == tickets {
-		return s.books[t.in.ID].position
+	if t.kind >= marketKinds {
+		return (*s.book(t.in.ID, t.kind)).position
 	}
 	return t.kind.position(s.views[t.in.ID])
 }
@@ -273,8 +281,8 @@ func (s *shard) snapshot(t *topic, e encoding) []byte {
 
 // fullFrame returns an immutable frame with the snapshot of t.
 func (s *shard) fullFrame(t *topic) []byte {
-	if t.kind == tickets {
-		return s.books[t.in.ID].snapshot(t.in)
+	if t.kind >= marketKinds {
+		return (*s.book(t.in.ID, t.kind)).snapshot(t.in)
 	}
 	return bytes.Clone(s.enc.snapshot(t.in, s.views[t.in.ID], t.kind))
 }

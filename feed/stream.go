@@ -33,7 +33,7 @@ type stream struct {
 // A shard owns the connection like a WebSocket, with the same limits. The query
 // subscribes it, it always has heartbeats, and it cannot send requests.
 func (f *Feed) Stream(ctx *fasthttp.RequestCtx) {
-	request, bad := parseStream(ctx.QueryArgs(), f.set, f.o.MaxSubscriptions, f.tickets.source != nil)
+	request, bad := parseStream(ctx.QueryArgs(), f.set, f.o.MaxSubscriptions, f.desk.channels())
 	if bad != nil {
 		refuse(ctx, fasthttp.StatusBadRequest, bad.code, bad.text, bad.reason, bad.field)
 		return
@@ -98,8 +98,8 @@ func (s *shard) queueMark(c *conn) {
 }
 
 // seqAt returns a topic's seq at an engine position, if it is known. It is not known for
-// the ticker, which also changes by the clock, and for the tickets, which the desk stores
-// at its own pace.
+// the ticker, which also changes by the clock, and for the tickets and sales, which the desk
+// stores at its own pace.
 func (s *shard) seqAt(ref topicRef, pos enginePos) (uint64, bool) {
 	at := s.position(s.topic(ref))
 	switch {

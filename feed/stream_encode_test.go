@@ -32,7 +32,7 @@ func TestEvents(t *testing.T) {
 		"ticker":    func() []byte { return e.snapshot(in, many, ticker) },
 		"heartbeat": func() []byte { e.openHeartbeat(0); return e.closeHeartbeat() },
 		"tickets": func() []byte {
-			return e.ticketsUpdate(in, position{}, []ticketRecord{{id: 1, text: []byte(`"` + strings.Repeat("x", 1<<16) + `"`)}}, nil)
+			return e.ticketsUpdate(in, position{}, []deskRecord{{id: 1, text: []byte(`"` + strings.Repeat("x", 1<<16) + `"`)}}, nil)
 		},
 	} {
 		f := frame()

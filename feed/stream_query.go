@@ -18,8 +18,8 @@ type refusal struct{ code, text, reason, field string }
 // parseStream parses the query of a stream: symbols (or symbol) and channels, lists with
 // commas, and depth. The defaults are all symbols, the three market channels, and the
 // WebSocket's depth. Repeated names count once, and unknown parameters are ignored. limit
-// bounds the (channel, symbol) pairs. desk is set if the channel tickets exists.
-func parseStream(args *fasthttp.Args, set *market.Instruments, limit int, desk bool) (*request, *refusal) {
+// bounds the (channel, symbol) pairs. desk are the desk's channels that exist.
+func parseStream(args *fasthttp.Args, set *market.Instruments, limit int, desk deskChannels) (*request, *refusal) {
 	book, bad := streamDepth(args)
 	if bad != nil {
 		return nil, bad
@@ -65,7 +65,7 @@ func streamDepth(args *fasthttp.Args) (kind, *refusal) {
 	return book, nil
 }
 
-func streamChannels(args *fasthttp.Args, book kind, desk bool) ([]kind, *refusal) {
+func streamChannels(args *fasthttp.Args, book kind, desk deskChannels) ([]kind, *refusal) {
 	if !args.Has("channels") {
 		return []kind{ticker, book, trades}, nil
 	}
@@ -78,7 +78,7 @@ func streamChannels(args *fasthttp.Args, book kind, desk bool) ([]kind, *refusal
 	for _, word := range words {
 		k, known := parseChannel(word, book)
 		switch {
-		case !known || k == tickets && !desk:
+		case !known || !desk.has(k):
 			unknown = append(unknown, word)
 		case !slices.Contains(found, k):
 			found = append(found, k)

@@ -31,13 +31,13 @@ func ticketBenchFeed(t testing.TB, n int) (f *Feed, turn func()) {
 		t.Fatal(err)
 	}
 	f.ServeTickets(source)
-	f.tickets.refresh()
+	f.desk.refresh()
 	f.topic(topicRef{in: f.set.Get(0), kind: tickets}).subscribers.Store(1)
 	var got taken
 	return f, func() {
 		round++
 		shown[round%n] = records[round/n%2][round%n]
-		f.tickets.refresh()
+		f.desk.refresh()
 		f.shards[0].inbox.take(&got)
 	}
 }
@@ -75,8 +75,8 @@ func BenchmarkTicketsSnapshot(b *testing.B) {
 	f, _ := ticketBenchFeed(b, 4096)
 	book, in := f.books[0].Load(), f.set.Get(0)
 	b.ReportAllocs()
-	b.SetBytes(int64(len(ticketsSnapshot(in, book))))
+	b.SetBytes(int64(len(deskSnapshot(in, book))))
 	for b.Loop() {
-		ticketsSnapshot(in, book)
+		deskSnapshot(in, book)
 	}
 }

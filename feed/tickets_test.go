@@ -434,18 +434,18 @@ func (c *client) followTickets(s *ticketSource, in market.InstrumentID) error {
 
 // diff turns one list into the other, without repetitions and unchanged records.
 func TestTicketsDifference(t *testing.T) {
-	draw := func(rt *rapid.T, name string) (list []ticketRecord) {
+	draw := func(rt *rapid.T, name string) (list []deskRecord) {
 		kept := rapid.MapOf(rapid.Uint64Range(1, 12), rapid.SampledFrom([]string{"a", "b", "bb"})).Draw(rt, name)
 		for _, id := range slices.Sorted(maps.Keys(kept)) {
-			list = append(list, ticketRecord{market.TicketID(id), []byte(kept[id])})
+			list = append(list, deskRecord{id, []byte(kept[id])})
 		}
 		return list
 	}
-	var d ticketPublisher
+	var d deskPublisher
 	rapid.Check(t, func(rt *rapid.T) {
 		prev, next := draw(rt, "prev"), draw(rt, "next")
 		d.diff(prev, next)
-		now := map[market.TicketID]string{}
+		now := map[uint64]string{}
 		for _, r := range prev {
 			now[r.id] = string(r.text)
 		}
@@ -456,10 +456,10 @@ func TestTicketsDifference(t *testing.T) {
 			now[r.id] = string(r.text)
 		}
 		for _, id := range d.removed {
-			if _, there := now[id]; !there {
+			if _, there := now[uint64(id)]; !there {
 				rt.Fatalf("ticket %d was not there", id)
 			}
-			delete(now, id)
+			delete(now, uint64(id))
 		}
 		if len(now) != len(next) || !slices.IsSorted(d.removed) {
 			rt.Fatalf("%v and gone %v of %v; want %v", now, d.removed, prev, next)

@@ -1,0 +1,138 @@
+package feed
+
+import (
+	"sync"
+	"time"
+
+	"blockdesk/market"
+)
+
+// deskPublisher publishes changes of the desk's tickets and sales. It reads them on a
+// goroutine of its own when it is woken, because they become visible after Run has seen
+// their events: when the desk has stored them.
+type deskPublisher struct {
+	feed    *Feed
+	tickets Tickets       // nil = no channel tickets
+	sales   Sales         // nil = no channel rfq_trades
+	wake    chan struct{} // buffered: tickets or sales may have changed
+
+	mu   sync.Mutex
+	sold map[market.InstrumentID]struct{} // instruments with new sales
+
+	// Of the goroutine.
+	enc     encoder
+	found   [][]deskRecord // tickets of this reading, by instrument
+	changed []deskRecord
+	removed []market.TicketID
+	pubs    []publication
+}
+
+// deskRecord is a ticket, or a sale, with its JSON record.
+type deskRecord struct {
+	id   uint64 // the TicketID, or the number of the sale
+	text []byte
+}
+
+// deskBook is the immutable list of an instrument's tickets, by id, or of its newest sales,
+// oldest first. The engineSeq of tickets is the Seq of the desk's last change of any pair
+// when the book was made; that of sales, of the newest one.
+type deskBook struct {
+	position
+	instrument market.InstrumentID
+	kind       kind
+	records    []deskRecord
+
+	once  sync.Once
+	frame []byte // of the snapshot, once it was requested
+}
+
+// snapshot returns the frame of the whole book. The first call encodes it for all shards,
+// because with the most tickets that a desk can have it is large (see doc.go).
+func (b *deskBook) snapshot(in *market.Instrument) []byte {
+	b.once.Do(func() { b.frame = deskSnapshot(in, b) })
+	return b.frame
+}
+
+// deskChannels are the desk's channels that exist, by kind.
+type deskChannels [numKinds]bool
+
+// has reports whether a kind exists; those of the market do.
+func (c *deskChannels) has(k kind) bool { return k < marketKinds || c[k] }
+
+func (d *deskPublisher) channels() (c deskChannels) {
+	c[tickets], c[sales] = d.tickets != nil, d.sales != nil
+	return c
+}
+
+// start starts run in group, if there is a desk.
+func (d *deskPublisher) start(group *sync.WaitGroup, halted <-chan struct{}) {
+	if d.channels() == (deskChannels{}) {
+		return
+	}
+	d.refresh() // make the books of this epoch before the first subscriber
+	group.Go(func() { d.run(halted) })
+}
+
+// run refreshes the books until halted is closed.
+func (d *deskPublisher) run(halted <-chan struct{}) {
+	pause := time.NewTimer(ticketsInterval)
+	defer pause.Stop()
+	for {
+		select {
+		case <-pause.C:
+		case <-halted:
+			return
+		}
+		select {
+		case <-d.wake:
+		case <-halted:
+			return
+		}
+		d.refresh()
+		pause.Reset(ticketsInterval)
+	}
+}
+
+// refresh publishes the books that have changed.
+func (d *deskPublisher) refresh() {
+	if d.tickets != nil {
+		d.refreshTickets()
+	}
+	if d.sales != nil {
+		d.refreshSales()
+	}
+	if len(d.pubs) > 0 {
+		for _, s := range d.feed.shards {
+			s.inbox.publish(d.pubs, enginePos{})
+		}
+	}
+	clear(d.pubs)
+	d.pubs = d.pubs[:0]
+}
+
+// signal wakes the goroutine. It never blocks.
+func (d *deskPublisher) signal() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// publishBook moves one instrument to its next book and queues its update. It drops a
+// publication that reload has overtaken.
+func (s *shard) publishBook(p *publication) {
+	current := s.book(p.book.instrument, p.book.kind)
+	cur := *current
+	if p.book.epoch < cur.epoch || p.book.epoch == cur.epoch && p.book.seq <= cur.seq {
+		return
+	}
+	*current = p.book
+	m := encodedMessage{frame: p.frames[p.book.kind]}
+	if p.book.epoch != cur.epoch || p.book.seq != cur.seq+1 {
+		m = encodedMessage{}
+	}
+	t := s.topic(topicRef{in: s.feed.set.Get(p.book.instrument), kind: p.book.kind})
+	for _, sub := range t.subs {
+		s.deliver(sub, &m)
+	}
+}
