@@ -164,14 +164,14 @@ func (p *Prover) judge(r *desk.PaymentProof, f *result) desk.Verdict {
 }
 
 // disagrees returns the reason to refuse a request about a payment that names c. A
-// request that names another claim, or no claim and other terms, reports the
-// payment of another claim; a request that names c has wrong terms.
+// request that names another claim, or no claim and another ticket or tranche, reports the
+// payment of another claim; a request that names c, or its tranche, has wrong terms.
 func disagrees(r *desk.PaymentProof, c *rfq.Claim) (event.Reason, string) {
 	t := &c.Terms
-	same := (r.Ticket == 0 || r.Ticket == t.Ticket) && (r.Tranche == 0 || r.Tranche == t.Tranche) &&
-		(r.Fill == 0 || r.Fill == t.Fill) && (r.Rail == 0 || r.Rail == t.Rail)
+	tranche := (r.Ticket == 0 || r.Ticket == t.Ticket) && (r.Tranche == 0 || r.Tranche == t.Tranche)
+	same := tranche && (r.Fill == 0 || r.Fill == t.Fill) && (r.Rail == 0 || r.Rail == t.Rail)
 	switch {
-	case r.Claim == 0 && !same, r.Claim != 0 && r.Claim != c.ID:
+	case r.Claim == 0 && !tranche, r.Claim != 0 && r.Claim != c.ID:
 		return event.ReasonPaymentUsed, ""
 	case !same:
 		return event.ReasonPaymentMismatch, TermsMismatch

@@ -215,8 +215,10 @@ func (p *Payment) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := append(p.Budget.instructions(), pay...)
-	return compile(p.Wallet, p.Blockhash, append(all, memoOf(p.Memo)))
+	// The memo is right before the transfer, which is last: Solana Pay's order.
+	last := len(pay) - 1
+	all := append(p.Budget.instructions(), pay[:last]...)
+	return compile(p.Wallet, p.Blockhash, append(all, memoOf(p.Memo), pay[last]))
 }
 
 // Party is a side of the atomic transaction.
