@@ -72,7 +72,7 @@ func families() []family {
 			files:   []string{"/pair.json", "/market.json", "/candles.json", "/trades.json", "/proof.json"},
 			reads:   []string{"pairs", "pools", "trades", "candles", "proof"},
 			example: "candles",
-			notes:   "adapters in the public formats of CoinGecko, CoinMarketCap and DEX Screener are served under /api/v1/market/adapters/",
+			notes:   "adapters in the public formats of CoinGecko, CoinMarketCap and DEX Screener are served under /api/v1/market/adapters/, TradingView's UDF under /udf",
 			blocker: "each site lists an exchange by its own form",
 		},
 		{

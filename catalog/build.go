@@ -17,6 +17,7 @@ func NewFacts(in *Input) *Facts {
 	}
 	b := builder{Input: in, mirrored: in.Mirror.pairs()}
 	f.Pairs = b.pairs()
+	b.addSales(f)
 	if state := in.Mirror.State; state != nil {
 		canonical := &in.Instruments[0]
 		k := b.mirroredPair(canonical.Symbol)

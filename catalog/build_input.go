@@ -3,6 +3,7 @@ package catalog
 import (
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
@@ -31,6 +32,14 @@ type Input struct {
 	// the desk is not enabled.
 	DeskEnabled bool
 	Desk        *rfq.View
+	Sales       SalesReader // nil without a desk
+}
+
+// SalesReader sums up the desk's sales; *desk.Desk is one.
+type SalesReader interface {
+	// SalesSummary returns the totals of all sales of an instrument, and of those that
+	// settled after a time in Unix nanoseconds.
+	SalesSummary(in market.InstrumentID, after int64) (all, since desk.SalesTotals, err error)
 }
 
 // Views returns the published view of an instrument, nil before its first event.
@@ -77,6 +86,9 @@ type Settlement struct {
 	// RefundsDue counts all refunds due; Refunds may be truncated.
 	RefundsDue int
 	Refunds    []rfq.Payment
+	// Unmatched counts the payments that match no claim, Strays are the first of them.
+	Unmatched int
+	Strays    []desk.MoneyItem
 }
 
 // desk sums up tickets, claims and refunds.
@@ -91,7 +103,6 @@ func (in *Input) desk() Desk {
 			for i := range t.Tranches {
 				tr := &t.Tranches[i]
 				d.ReservedUSD += tr.Reserved
-				d.SettledUSD += tr.Filled
 				if open {
 					d.CapacityUSD += tr.Capacity
 					d.AvailableUSD += tr.Available()
@@ -101,6 +112,14 @@ func (in *Input) desk() Desk {
 	}
 	if s := in.Settlement; s != nil {
 		d.UnderWay, d.RefundsDue = uint64(s.UnderWay), uint64(s.RefundsDue)
+		d.Unmatched = uint64(s.Unmatched)
+		for i := range s.Strays {
+			if x := &s.Strays[i]; x.Rail == market.RailUSDC {
+				d.UnmatchedUSDC += market.Amount(x.Amount)
+			} else {
+				d.UnmatchedSOL += market.Amount(x.Amount)
+			}
+		}
 		for i := range s.Refunds {
 			if p := &s.Refunds[i]; p.Rail == market.RailUSDC {
 				d.RefundsUSDC += market.Amount(p.Amount)

@@ -274,6 +274,23 @@ func (b *builder) matched(in *market.Instrument, quote market.USDPrice) (t Total
 	return t
 }
 
+// addSales adds the desk's sales to the pairs, and their sums to the desk. They are missing if
+// they cannot be read, which the desk's readiness check reports.
+func (b *builder) addSales(f *Facts) {
+	if b.Sales == nil {
+		return
+	}
+	for i := range f.Pairs {
+		all, day, err := b.Sales.SalesSummary(b.Instruments[i].ID, int64(b.At)-int64(mirror.Day))
+		if err != nil {
+			return
+		}
+		f.Pairs[i].Totals.Sales = Sales{all.Count, day.Count, all.VolumeUSD, all.FeesUSD, day.VolumeUSD}
+		f.Desk.SettledUSD += all.VolumeUSD
+		f.Desk.FeesUSD += all.FeesUSD
+	}
+}
+
 // worthUSD converts price × qty, in ticks × lots, to dollars.
 func worthUSD(in *market.Instrument, n market.Uint128, quote market.USDPrice) (market.USD, bool) {
 	text := quoteText(in, n)

@@ -146,6 +146,11 @@ func reads() [][2]string {
 		{"adapters/dexscreener/asset", ""},
 		{"adapters/dexscreener/pair", ""},
 		{"adapters/dexscreener/events", ""},
+		{"udf/config", ""},
+		{"udf/symbols", ""},
+		{"udf/search", ""},
+		{"udf/history", ""},
+		{"udf/time", ""},
 	}
 }
 

@@ -375,8 +375,17 @@ type Totals struct {
 	// FeesBase, FeesQuote and FeesUnknown are the fees on chain, and FeesUSD their value.
 	FeesBase, FeesQuote, FeesUnknown Decimal
 	FeesUSD                          market.USD
-	Traders                          uint64
-	TradersFrom                      string // how they were counted
+	// Sales are the desk's settled claims of the pair. They are in no figure of the book.
+	Sales       Sales
+	Traders     uint64
+	TradersFrom string // how they were counted
+}
+
+// Sales are settled claims: since the desk's first one, and those of the last 24 hours.
+// FeesUSD is what they paid, each at the rate of its own terms.
+type Sales struct {
+	Count, DayCount            uint64
+	VolumeUSD, FeesUSD, DayUSD market.USD
 }
 
 // Chain is the state of the chain and of the RPC nodes.
@@ -436,14 +445,17 @@ type Desk struct {
 	Enabled     bool
 	OpenTickets uint64
 	// CapacityUSD and AvailableUSD are those of open tickets. ReservedUSD is the value of
-	// open claims (reserved, paid, cosigned, delivering), SettledUSD that of delivered
-	// ones, over all tickets that the desk still has.
-	CapacityUSD, AvailableUSD, ReservedUSD, SettledUSD market.USD
+	// open claims (reserved, paid, cosigned, delivering), SettledUSD that of all claims that
+	// ever settled, and FeesUSD the fees in it, each at the rate of its own terms.
+	CapacityUSD, AvailableUSD, ReservedUSD, SettledUSD, FeesUSD market.USD
 	// UnderWay is the number of signed transactions with an open outcome.
 	UnderWay uint64
 	// RefundsDue is the number of refunds due; the amounts are in atoms of their rail.
 	RefundsDue              uint64
 	RefundsUSDC, RefundsSOL market.Amount
+	// Unmatched is the number of payments that match no claim; the amounts are in atoms.
+	Unmatched                   uint64
+	UnmatchedUSDC, UnmatchedSOL market.Amount
 }
 
 // Edition is the version of a token list and the time of its last change. A restart that

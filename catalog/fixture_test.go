@@ -90,6 +90,7 @@ func live() *Facts {
 		OnchainSwaps: 100, ReconstructedSwaps: 20, MatchedTrades: 42, MatchedUSD: 999_000_000, OnchainUSD: 10_000_000_000, ReconstructedUSD: 2_000_000_000,
 		FeesBase: decimal("3.5", 6), FeesQuote: decimal("4.25", 6), FeesUnknown: decimal("0", 6), FeesUSD: 7_750_000,
 		Traders: 9, TradersFrom: "distinct_signers",
+		Sales: Sales{Count: 3, DayCount: 1, VolumeUSD: 3_000_000_000, FeesUSD: 150_000_000, DayUSD: 1_000_000_000},
 	}
 	f.Tokens[0].CoinMarketCapID = pointer(uint64(4242))
 	f.Tokens[0].Supply = pointer(market.Amount(10_000_000_000_000))
@@ -108,7 +109,8 @@ func live() *Facts {
 	}
 	f.Desk = Desk{
 		Enabled: true, OpenTickets: 2, CapacityUSD: 1_000_000_000_000, AvailableUSD: 900_000_000_000, ReservedUSD: 1_500_000_000,
-		SettledUSD: 3_000_000_000, UnderWay: 1, RefundsDue: 2, RefundsUSDC: 250_000_000, RefundsSOL: 1_500_000_000,
+		SettledUSD: 3_000_000_000, FeesUSD: 150_000_000, UnderWay: 1, RefundsDue: 2, RefundsUSDC: 250_000_000, RefundsSOL: 1_500_000_000,
+		Unmatched: 1, UnmatchedUSDC: 250_000_000,
 	}
 	f.Snapshots = []Snapshot{
 		snapshot("s1", "2026-11-18T00:00:00Z", 80, 8_000_000_000, 400_000_000),

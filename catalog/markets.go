@@ -222,7 +222,7 @@ type pairFees struct {
 func Fees(f *Facts, schema string) any {
 	return &feeList{
 		header: newHeader(f, schema), FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), Model: feeModel(f.Service.FeeBps),
-		Settled: dollars(settledFees(f)), Pairs: records(f, f.Pairs, newPairFees),
+		Settled: dollars(f.Desk.FeesUSD), Pairs: records(f, f.Pairs, newPairFees),
 	}
 }
 
@@ -261,14 +261,21 @@ type debtRecord struct {
 	Refunds  uint64  `json:"refunds_due"`
 	USDC     Decimal `json:"refunds_due_usdc"`
 	SOL      Decimal `json:"refunds_due_sol"`
+
+	Unmatched     uint64  `json:"unmatched_payments"`
+	UnmatchedUSDC Decimal `json:"unmatched_usdc"`
+	UnmatchedSOL  Decimal `json:"unmatched_sol"`
 }
 
-// Debt returns what the desk owes: the value of open claims, and the refunds due, each
-// in its own currency.
+// Debt returns what the desk owes: the value of open claims, the refunds due, and the payments
+// that match no claim, each in its own currency. The amounts of unmatched payments are those of
+// the 1,000 that the service reads; their number is exact.
 func Debt(f *Facts, schema string) any {
 	k := &f.Desk
 	return &debtRecord{
 		header: newHeader(f, schema), Promised: dollars(k.ReservedUSD), UnderWay: k.UnderWay, Refunds: k.RefundsDue,
 		USDC: wholeUnits(k.RefundsUSDC, uint8(market.RailUSDC.Decimals())), SOL: wholeUnits(k.RefundsSOL, uint8(market.RailSOL.Decimals())),
+		Unmatched:     k.Unmatched,
+		UnmatchedUSDC: wholeUnits(k.UnmatchedUSDC, uint8(market.RailUSDC.Decimals())), UnmatchedSOL: wholeUnits(k.UnmatchedSOL, uint8(market.RailSOL.Decimals())),
 	}
 }

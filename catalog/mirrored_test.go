@@ -55,7 +55,7 @@ func TestPaidFees(t *testing.T) {
 	}
 	f.Pairs[0].Source = market.Matched
 	got := newStatusTotals(f, f.canonical())
-	if want := dollars(settledFees(f)); got.Fees != want || got.FeesPaid != want || got.FeesCollected != want || want == dollars(0) {
+	if want := dollars(f.Desk.FeesUSD); got.Fees != want || got.FeesPaid != want || got.FeesCollected != want || want == dollars(0) {
 		t.Errorf("the fees are %s, paid %s, collected %s, want %s", got.Fees, got.FeesPaid, got.FeesCollected, want)
 	}
 	if latest, _ := LatestFees(f, "").(*latestFees); latest.Fees != got.Fees {

@@ -67,7 +67,7 @@ func nullable(text string) *string {
 
 func cut(text string, most int) string { return text[:min(len(text), most)] }
 
-// readPath returns the path of a read below /api/v1/market/ with the query that it
+// readPath returns the path of a read below /api/v1/market/, or of UDF, with the query that it
 // requires, for the canonical pair, so that every published link answers. ok is false if
 // there is nothing to read now.
 func (f *Facts) readPath(name string) (path string, ok bool) {
@@ -88,6 +88,12 @@ func (f *Facts) readPath(name string) (path string, ok bool) {
 		path += "?id=" + f.token(p.Base).asset()
 	case "adapters/dexscreener/pair":
 		path += "?id=" + Ticker(p.Symbol)
+	case "udf/config", "udf/search", "udf/time":
+		path = "/" + name
+	case "udf/symbols":
+		path = "/" + name + "?symbol=" + strings.ReplaceAll(p.Symbol, "/", "%2F")
+	case "udf/history":
+		path = "/" + name + "?symbol=" + strings.ReplaceAll(p.Symbol, "/", "%2F") + "&resolution=60&countback=24"
 	case "adapters/dexscreener/events":
 		path += "?fromBlock=0&toBlock=0"
 	}

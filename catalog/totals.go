@@ -43,6 +43,7 @@ type activityTotals struct {
 	Onchain          layer         `json:"onchain_exact"`
 	Reconstructed    layer         `json:"historical_reconstructed"`
 	Matched          matchedLayer  `json:"matched_exact"`
+	Sales            salesLayer    `json:"rfq_settled"`
 	Coherence        *feeCoherence `json:"fee_coherence"`
 }
 
@@ -62,6 +63,20 @@ type matchedLayer struct {
 	Volume Decimal `json:"volume_usd"`
 }
 
+// salesLayer are the desk's settled claims of the pair. They are no trades of the book, and no
+// other total has them.
+type salesLayer struct {
+	Trades    uint64  `json:"trades_total"`
+	Volume    Decimal `json:"volume_usd"`
+	Fees      Decimal `json:"fees_usd"`
+	DayTrades uint64  `json:"trades_24h"`
+	Day       Decimal `json:"volume_24h_usd"`
+}
+
+func newSalesLayer(s *Sales) salesLayer {
+	return salesLayer{s.Count, dollars(s.VolumeUSD), dollars(s.FeesUSD), s.DayCount, dollars(s.DayUSD)}
+}
+
 // separated is the status of fees that do not match the volume (docs/specification.md
 // 2.5).
 const separated = "separated_due_to_fee_volume_mismatch"
@@ -73,9 +88,9 @@ func newStatusTotals(f *Facts, p *Pair) statusTotals {
 		Day: dollars(p.Windows.Day.VolumeUSD), Week: dollars(p.Windows.Week.VolumeUSD),
 		Volume:        dollars(t.OnchainUSD + t.ReconstructedUSD + t.MatchedUSD),
 		VolumeOnchain: dollars(t.OnchainUSD), VolumeReconstruct: dollars(t.ReconstructedUSD),
-		Fees:           dollars(settledFees(f)),
+		Fees:           dollars(f.Desk.FeesUSD),
 		FeesOnchainRaw: dollars(t.FeesUSD), FeesReconstructed: dollars(t.ReconstructedFeesUSD),
-		FeesPaid: dollars(settledFees(f)), FeesCollected: dollars(settledFees(f)),
+		FeesPaid: dollars(f.Desk.FeesUSD), FeesCollected: dollars(f.Desk.FeesUSD),
 		FeesBase: t.FeesBase, FeesQuote: t.FeesQuote, FeesUnknown: t.FeesUnknown,
 		FeeBps: f.Service.FeeBps, FeeRate: rate(f.Service.FeeBps), FeeModel: feeModel(f.Service.FeeBps),
 		Traders: t.Traders, TradersAlias: t.Traders,
@@ -105,6 +120,7 @@ func newActivityTotals(f *Facts, p *Pair, s *statusTotals) activityTotals {
 			Fees: dollars(t.ReconstructedFeesUSD), Status: coherent,
 		},
 		Matched:   matchedLayer{t.MatchedTrades, dollars(t.MatchedUSD)},
+		Sales:     newSalesLayer(&t.Sales),
 		Coherence: &chain,
 	}
 	if a.TradersSource == "" {
@@ -158,9 +174,6 @@ func feeModel(bps uint16) string {
 	}
 	return "fixed_" + strconv.Itoa(int(bps)) + "_bps"
 }
-
-// settledFees returns the fee on all settled claims, rounded down.
-func settledFees(f *Facts) market.USD { return feeOf(f.Desk.SettledUSD, f.Service.FeeBps) }
 
 // statusBacking is the value of the displayed book and of the guarantee accounts at the
 // pair's price, rounded down.

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/catalog"
+	"blockdesk/desk"
+	"blockdesk/feed"
 	"blockdesk/httpgw/dvp"
 	marketapi "blockdesk/httpgw/market"
 	rfqapi "blockdesk/httpgw/rfq"
@@ -129,6 +131,14 @@ func (g *Gateway) Tickets(each func(in market.InstrumentID, id market.TicketID, 
 		return 0, 0
 	}
 	return g.rfq.Tickets(each)
+}
+
+// Sales returns the desk's sales as the feed publishes them; see [rfqapi.Endpoints.Sales].
+func (g *Gateway) Sales(in market.InstrumentID, after uint64, limit int) (all []feed.Sale, err error) {
+	err = g.rfq.Sales(in, after, limit, func(s *desk.Sale, record []byte) {
+		all = append(all, feed.Sale{Number: s.Number, Seq: s.Seq, At: s.Claim.ChangedAt, Record: record})
+	})
+	return all, err
 }
 
 // Collectors returns the metrics, for admin.Options.

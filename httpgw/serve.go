@@ -100,7 +100,7 @@ func (d *handler) answer(ctx *fasthttp.RequestCtx, id *wire.RequestID, m *match)
 	g, r := d.g, m.endpoint.Route
 	switch {
 	case r.Post != nil:
-		d.write(ctx, id, r)
+		d.write(ctx, id, r, m.segment)
 		return
 	case r.Raw != nil && !wire.IsUpgrade(ctx):
 		g.fail(ctx, id, &wire.Problem{
@@ -129,7 +129,7 @@ func (d *handler) answer(ctx *fasthttp.RequestCtx, id *wire.RequestID, m *match)
 }
 
 // write runs the handler of a POST and writes its result.
-func (d *handler) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route) {
+func (d *handler) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Route, segment []byte) {
 	g := d.g
 	var taker market.Address
 	var bad *wire.Problem
@@ -144,7 +144,7 @@ func (d *handler) write(ctx *fasthttp.RequestCtx, id *wire.RequestID, r *wire.Ro
 		g.fail(ctx, id, bad)
 		return
 	}
-	p.Taker, p.Client = taker, ratelimit.ClientOf(g.clientOf(ctx))
+	p.Segment, p.Taker, p.Client = segment, taker, ratelimit.ClientOf(g.clientOf(ctx))
 	a, bad := r.Post(p)
 	if bad = d.replaceIfDeposed(bad); bad != nil {
 		g.fail(ctx, id, bad)

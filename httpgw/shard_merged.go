@@ -259,10 +259,14 @@ func addDesk(sum, d *catalog.Desk) {
 	sum.AvailableUSD += d.AvailableUSD
 	sum.ReservedUSD += d.ReservedUSD
 	sum.SettledUSD += d.SettledUSD
+	sum.FeesUSD += d.FeesUSD
 	sum.UnderWay += d.UnderWay
 	sum.RefundsDue += d.RefundsDue
 	sum.RefundsUSDC += d.RefundsUSDC
 	sum.RefundsSOL += d.RefundsSOL
+	sum.Unmatched += d.Unmatched
+	sum.UnmatchedUSDC += d.UnmatchedUSDC
+	sum.UnmatchedSOL += d.UnmatchedSOL
 }
 
 // addTokens adds new tokens, and the mint of a token that only the other shard knows.

@@ -169,9 +169,9 @@ func (d *handler) route(ctx *fasthttp.RequestCtx, id *wire.RequestID, m *match) 
 // for invalid requests, which the route refuses.
 func (g *Gateway) shardOf(ctx *fasthttp.RequestCtx, r *wire.Route, query, segment []byte) *remoteShard {
 	switch {
-	case r.Post != nil:
+	case r.Post != nil && segment == nil:
 		return g.shardOfBody(ctx.Request.Body())
-	case r.ReadOne != nil || r.ReadOneOf != nil:
+	case r.Post != nil || r.ReadOne != nil || r.ReadOneOf != nil:
 		return g.shardOfSegment(segment)
 	case r.Stream != nil:
 		return g.shards.bySymbols(query)

@@ -277,6 +277,7 @@ func TestReadOnly(t *testing.T) {
 		"POST " + terms.PathHandshake: true, "POST " + terms.PathBuild: true, "POST " + terms.PathSubmit: true,
 		"GET " + rfqapi.PathRFQ + "claims/{claim_id}": true, "GET " + rfqapi.PathRFQ + "claims/{claim_id}/transaction": true,
 		"GET " + terms.PathBuilds + terms.BuildSegment: true,
+		"GET " + rfqapi.PathTrades:                     true,
 		"GET " + rfqapi.PathStatus:                     true, "GET " + rfqapi.PathDeskStatus: true,
 	}
 	seen := 0

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"blockdesk/catalog"
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/feed"
 	"blockdesk/fixgw"
@@ -126,6 +127,9 @@ func (s *Service) listen() error {
 	}
 	if s.cfg.RFQ.Enabled {
 		s.feed.ServeTickets(s.http.Tickets)
+		if s.upstream == nil { // a follower has no settlement, and sales only since it has joined
+			s.feed.ServeSales(s.http.Sales)
+		}
 	}
 	if s.upstream != nil {
 		s.admin, err = admin.New(s.replicaAdmin())
@@ -175,6 +179,9 @@ func (s *Service) network() string {
 // maxRefunds bounds the refunds that are summed up; more are only counted.
 const maxRefunds = 10_000
 
+// maxUnmatched bounds the unmatched payments that are summed up; more are only counted.
+const maxUnmatched = 1000
+
 // facts returns the facts of the published documents, with the token list numbered.
 func (s *Service) facts() *catalog.Cache {
 	about := describeService(s.cfg, s.o.Program.Hash)
@@ -196,11 +203,19 @@ func (s *Service) facts() *catalog.Cache {
 		}
 		if in.DeskEnabled {
 			in.Desk = s.desk.View()
+			if s.upstream == nil { // a follower has the sales since it has joined
+				in.Sales = s.desk
+			}
 		}
 		if s.settlement != nil {
 			h := s.settlement.Health()
 			in.Settlement = &catalog.Settlement{
 				Nodes: h.Nodes, UnderWay: h.Working, RefundsDue: h.Money.RefundsDue, Refunds: s.settlement.RefundsDue(solana.Signature{}, maxRefunds),
+				Unmatched: h.Money.Unmatched,
+			}
+			if h.Money.Unmatched > 0 {
+				// If the store cannot be read, which its readiness check reports, there is the number alone.
+				in.Settlement.Strays, _ = s.settlement.Money(desk.MoneyUnmatched, desk.MoneyCursor{}, maxUnmatched)
 			}
 		}
 		return in

@@ -99,7 +99,9 @@ func (s *Service) connect() (err error) {
 		return err
 	}
 	failed := func() error { return s.eng.Stats().Failed }
-	s.desk, err = desk.New(desk.Options{Failed: failed, OnView: s.feed.TicketsChanged, Group: s.cfg.GroupNumber()}, s.eng, s.storage.Desk)
+	s.desk, err = desk.New(desk.Options{
+		Failed: failed, OnView: s.feed.TicketsChanged, OnSales: s.publishSales, Group: s.cfg.GroupNumber(),
+	}, s.eng, s.storage.Desk)
 	if err != nil {
 		return err
 	}
@@ -116,6 +118,13 @@ func (s *Service) connect() (err error) {
 	}
 	s.feed.Attach(s.fix)
 	return nil
+}
+
+// publishSales makes the feed publish new sales of the desk.
+func (s *Service) publishSales(all []desk.Sale) {
+	for i := range all {
+		s.feed.SalesChanged(all[i].Claim.Terms.Instrument)
+	}
 }
 
 // connectSettlement opens the access tokens, which exist without a chain too, and

@@ -17,6 +17,7 @@ type ScriptedDesk struct {
 	Result  func(rfq.Request) (*desk.Result, error) // nil = Grant
 	History map[market.ClaimID]*desk.History
 	Keys    map[rfq.IdempotencyKey]bool // with a stored answer
+	Sold    []desk.Sale                 // of every instrument, newest first
 
 	mu       sync.Mutex
 	Requests []rfq.Request
@@ -46,6 +47,25 @@ func (d *ScriptedDesk) Claim(id market.ClaimID) (*desk.History, bool, error) {
 	}
 	h, ok := d.History[id]
 	return h, ok, nil
+}
+
+// Sales returns those of Sold.
+func (d *ScriptedDesk) Sales(_ market.InstrumentID, before uint64, limit int) ([]desk.Sale, error) {
+	var all []desk.Sale
+	for _, s := range d.Sold {
+		if (before == 0 || s.Number < before) && len(all) < limit {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// SalesSummary returns the totals of the newest of Sold, twice.
+func (d *ScriptedDesk) SalesSummary(market.InstrumentID, int64) (all, since desk.SalesTotals, err error) {
+	if len(d.Sold) > 0 {
+		all = d.Sold[0].Totals
+	}
+	return all, all, nil
 }
 
 // UnreadableClaim is a claim whose read fails.

@@ -90,7 +90,7 @@ func (m *pages) serveIntervals(query []byte, in *market.Instrument, list string,
 	if bad != nil {
 		return nil, bad
 	}
-	before, bad := cursorParam(query, "before", maxCursorMillis)
+	before, bad := wire.CursorParam(query, "before", maxCursorMillis)
 	if bad != nil {
 		return nil, bad
 	}
@@ -205,27 +205,6 @@ func intervalParam(query []byte) (archive.Interval, *wire.Problem) {
 
 // maxCursorMillis is the largest time in milliseconds that fits into Unix nanoseconds.
 const maxCursorMillis = 1<<63/nanosPerMilli - 1
-
-// cursorParam parses a whole number from 1 to most; absent means 0.
-func cursorParam(query []byte, name string, most uint64) (uint64, *wire.Problem) {
-	text, count := wire.Param(query, name)
-	switch {
-	case count == 0:
-		return 0, nil
-	case count > 1:
-		return 0, wire.RepeatedField(wire.CodeInvalidField, name)
-	}
-	var buf [wire.MaxQueryValue]byte
-	text = wire.Decoded(buf[:], text)
-	n, err := strconv.ParseUint(string(text), 10, 63)
-	if err != nil || n < 1 || n > most || text[0] == '+' {
-		return 0, &wire.Problem{
-			Status: 400, Code: wire.CodeInvalidField, Field: name, Reason: "not_a_cursor",
-			Text: name + " must be a whole number from an earlier answer.",
-		}
-	}
-	return n, nil
-}
 
 // appendCandles renders candles, oldest first. next_before is the cursor of the previous
 // page, or null if there is none.

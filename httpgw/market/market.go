@@ -77,6 +77,7 @@ func (e *Endpoints) Routes() []wire.Route {
 	}
 	table = append(table, catalogRoutes(e.o.Facts)...)
 	table = append(table, partnerRoutes(m, &e.o)...)
+	table = append(table, udfRoutes(m, &e.o)...)
 	if e.o.Stream != nil {
 		// A connection costs one token, no matter how long it lasts.
 		table = append(table, wire.Route{

@@ -68,23 +68,7 @@ func (m *pages) view(id market.InstrumentID) *engine.View {
 
 // instrument returns the instrument of the parameter symbol.
 func (m *pages) instrument(query []byte) (*market.Instrument, *wire.Problem) {
-	raw, count := wire.Param(query, "symbol")
-	switch {
-	case count == 0 || len(raw) == 0:
-		return nil, wire.MissingField("symbol")
-	case count > 1:
-		return nil, wire.RepeatedField(wire.CodeInvalidField, "symbol")
-	}
-	var buf [wire.MaxQueryValue]byte
-	symbol, ok := wire.AppendUnescaped(buf[:0], raw)
-	if !ok {
-		return nil, wire.UnknownSymbol()
-	}
-	in := m.set.Lookup(symbol)
-	if in == nil {
-		return nil, wire.UnknownSymbol()
-	}
-	return in, nil
+	return wire.Symbol(query, m.set)
 }
 
 // instrumentAndLimit parses the parameters symbol and limit.
@@ -110,7 +94,7 @@ func (m *pages) serveTrades(query []byte) (*wire.Page, *wire.Problem) {
 	if bad != nil {
 		return nil, bad
 	}
-	before, bad := cursorParam(query, "before", 1<<63-1)
+	before, bad := wire.CursorParam(query, "before", 1<<63-1)
 	if bad != nil {
 		return nil, bad
 	}

@@ -67,7 +67,7 @@ func (p *partnerPages) coinMarketCapTrades(segment, query []byte) (*wire.Page, *
 	if bad != nil {
 		return nil, bad
 	}
-	before, bad := cursorParam(query, "before", math.MaxInt64)
+	before, bad := wire.CursorParam(query, "before", math.MaxInt64)
 	if bad != nil {
 		return nil, bad
 	}

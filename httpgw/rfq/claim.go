@@ -180,12 +180,12 @@ func appendClaimPackage(w *terms.Writer, c *rfq.Claim, label string, pack *desk.
 	dst = wire.AppendMillis(append(dst, `,"expires_at":`...), c.Deadline)
 	dst = append(append(dst, `,"verify":{"url":"`...), urls.Native...)
 	dst = appendFields(append(dst, PathNativeVerify+`",`...), paymentFields[:])
-	if c.Mode == rfq.Atomic {
-		dst = append(append(dst, `},"submit":{"url":"`...), urls.Base...)
-		dst = market.AppendBuildID(append(dst, terms.PathSubmit+`","build_id":"`...), c.ID)
-		dst = appendFields(append(dst, `",`...), terms.SubmitFields[:])
+	if c.Mode == rfq.Modular {
+		return append(appendSolanaPay(append(dst, '}'), w, c, label, pack, urls), '}')
 	}
-	return append(dst, "}}"...)
+	dst = append(append(dst, `},"submit":{"url":"`...), urls.Base...)
+	dst = market.AppendBuildID(append(dst, terms.PathSubmit+`","build_id":"`...), c.ID)
+	return append(appendFields(append(dst, `",`...), terms.SubmitFields[:]), "}}"...)
 }
 
 // paymentFields are the required members of a proof of payment.

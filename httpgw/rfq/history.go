@@ -1,9 +1,7 @@
 package rfq
 
 import (
-	"context"
 	"encoding/base64"
-	"errors"
 
 	"blockdesk/desk"
 	"blockdesk/engine/event"
@@ -61,20 +59,11 @@ func (e *Endpoints) serveTransaction(segment []byte) (*wire.Page, *wire.Problem)
 	if h.Claim.Mode != rfq.Modular || h.Claim.State != rfq.ClaimReserved {
 		return nil, terms.Refusal(event.ReasonClaimState)
 	}
-	const later = "Ask again later."
-	if e.backend.Settlement == nil || e.backend.Settlement.Ready() != nil {
-		return nil, terms.ChainUnavailable(later)
+	pack, problem := e.freshPackage(h.Claim.ID)
+	if problem != nil {
+		return nil, problem
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), terms.SettlementTimeout)
-	defer cancel()
-	pack, err := e.backend.Settlement.FreshPackage(ctx, h.Claim.ID)
-	switch {
-	case errors.Is(err, desk.ErrUnknownBuild):
-		return nil, terms.Refusal(event.ReasonUnknownClaim)
-	case err != nil:
-		return nil, terms.SettlementProblem(err, later)
-	}
-	return &wire.Page{Body: appendTransaction(&h.Claim, &pack)}, nil
+	return &wire.Page{Body: appendTransaction(&h.Claim, pack)}, nil
 }
 
 // appendTransaction renders a fresh transaction.

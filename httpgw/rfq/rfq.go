@@ -71,7 +71,11 @@ func (e *Endpoints) reads() []wire.Route {
 		return r
 	}
 	const both = wire.OnREST
+	trades := wire.Get(PathTrades, both, wire.LiveData, wire.MarketLimit, wire.GroupRFQ, e.serveTrades)
+	// A follower has the sales since it has joined, and no settlement.
+	trades.Query, trades.Params, trades.LeaderOnly = "symbol={symbol}", []string{"symbol", "limit", "before"}, true
 	return []wire.Route{
+		trades,
 		row(PathStatus, both, wire.LiveData, wire.GroupRFQ, docStatus),
 		row(PathSellable, both, wire.LiveData, wire.GroupRFQ, docSellable),
 		row(PathTickets, both, wire.LiveData, wire.GroupRFQ, docTickets),
@@ -119,6 +123,11 @@ func (e *Endpoints) writes() []wire.Route {
 			Path: PathRFQ + "claims/{claim_id}/transaction", Method: wire.MethodGet, On: both, Cache: wire.NeverCached,
 			Limit: wire.RFQWriteLimit, Group: wire.GroupRFQ, LeaderOnly: true, ReadOne: e.serveTransaction,
 		},
+		{
+			Path: PathRFQ + "claims/{claim_id}" + pathPay, Method: wire.MethodGet, On: both, Cache: wire.LiveData,
+			Limit: wire.MarketLimit, Group: wire.GroupRFQ, LeaderOnly: true, ReadOne: e.servePay,
+		},
+		row(PathRFQ+"claims/{claim_id}"+pathPay, both, e.postPay),
 	}
 }
 

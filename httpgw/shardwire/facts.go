@@ -131,6 +131,11 @@ func walkTotals(c *codec, t *catalog.Totals) {
 		c.decimal(d)
 	}
 	u64(c, &t.FeesUSD)
+	u64(c, &t.Sales.Count)
+	u64(c, &t.Sales.DayCount)
+	u64(c, &t.Sales.VolumeUSD)
+	u64(c, &t.Sales.FeesUSD)
+	u64(c, &t.Sales.DayUSD)
 	u64(c, &t.Traders)
 	c.text(&t.TradersFrom)
 }
@@ -162,11 +167,14 @@ func walkAccount(c *codec, a *catalog.Account) {
 func walkDesk(c *codec, d *catalog.Desk) {
 	c.flag(&d.Enabled)
 	u64(c, &d.OpenTickets)
-	for _, v := range []*market.USD{&d.CapacityUSD, &d.AvailableUSD, &d.ReservedUSD, &d.SettledUSD} {
+	for _, v := range []*market.USD{&d.CapacityUSD, &d.AvailableUSD, &d.ReservedUSD, &d.SettledUSD, &d.FeesUSD} {
 		u64(c, v)
 	}
 	u64(c, &d.UnderWay)
 	u64(c, &d.RefundsDue)
 	u64(c, &d.RefundsUSDC)
 	u64(c, &d.RefundsSOL)
+	u64(c, &d.Unmatched)
+	u64(c, &d.UnmatchedUSDC)
+	u64(c, &d.UnmatchedSOL)
 }

@@ -80,6 +80,7 @@ func testFacts() *Facts {
 				Totals: catalog.Totals{
 					OnchainSwaps: 38, ReconstructedSwaps: 39, OnchainUSD: 40, ReconstructedUSD: 41, ReconstructedFeesUSD: 49, MatchedTrades: 42, MatchedUSD: 43,
 					FeesBase: *d(44, 1), FeesQuote: *d(45, 2), FeesUnknown: *d(46, 3), FeesUSD: 47, Traders: 48, TradersFrom: "chain",
+					Sales: catalog.Sales{Count: 50, DayCount: 51, VolumeUSD: 52, FeesUSD: 53, DayUSD: 54},
 				},
 				Reasons: []string{"stale", ""},
 			},
@@ -94,8 +95,8 @@ func testFacts() *Facts {
 			{Symbol: "USDC"},
 		},
 		Desk: catalog.Desk{
-			Enabled: true, OpenTickets: 1, CapacityUSD: 2, AvailableUSD: 3, ReservedUSD: 4, SettledUSD: 5, UnderWay: 6, RefundsDue: 7,
-			RefundsUSDC: 8, RefundsSOL: 9,
+			Enabled: true, OpenTickets: 1, CapacityUSD: 2, AvailableUSD: 3, ReservedUSD: 4, SettledUSD: 5, FeesUSD: 10, UnderWay: 6, RefundsDue: 7,
+			RefundsUSDC: 8, RefundsSOL: 9, Unmatched: 11, UnmatchedUSDC: 12, UnmatchedSOL: 13,
 		},
 	}
 }

@@ -18,6 +18,10 @@ type Desk interface {
 	Do(r rfq.Request) (*desk.Result, error)
 	Answered(key rfq.IdempotencyKey) (bool, error)
 	Claim(id market.ClaimID) (*desk.History, bool, error)
+	// Sales returns an instrument's sales before a number (0: the newest), newest first.
+	Sales(in market.InstrumentID, before uint64, limit int) ([]desk.Sale, error)
+	// SalesSummary returns the totals of all sales, and of those after a time in Unix ns.
+	SalesSummary(in market.InstrumentID, after int64) (all, since desk.SalesTotals, err error)
 }
 
 // Settlement talks to the chain. Implementations are safe for concurrent use. Clients

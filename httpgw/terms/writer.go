@@ -113,6 +113,25 @@ func (w *Writer) Claim(dst []byte, c *rfq.Claim, label string) []byte {
 	return append(wire.AppendMillis(append(dst, `,"reserved_at":`...), c.ReservedAt), '}')
 }
 
+// Sale appends the object of a sale, without what would name its client.
+func (w *Writer) Sale(dst []byte, s *desk.Sale, delivery *[64]byte) []byte {
+	t := &s.Claim.Terms
+	dst = strconv.AppendUint(append(dst, `{"trade_id":`...), s.Number, 10)
+	dst = wire.AppendUSDPrice(append(dst, `,"price_usd":`...), t.Price)
+	dst = append(dst, `,"fill_usd":"`...)
+	dst = append(append(dst, t.Fill.String()...), `",`...)
+	dst = appendAmount(dst, "base_amount", t.Base, int(w.pair(t.Instrument).BaseDecimals))
+	dst = append(dst, `,"rail":"`...)
+	dst = append(append(dst, t.Rail.String()...), `",`...)
+	dst = appendAmount(dst, "payment_amount", t.Payment, t.Rail.Decimals())
+	dst = append(dst, `,"way":"`...)
+	dst = append(append(dst, ways[s.Claim.Mode]...), '"')
+	dst = strconv.AppendUint(append(dst, `,"discount_bps":`...), uint64(t.DiscountBps), 10)
+	dst = strconv.AppendUint(append(dst, `,"fee_bps":`...), uint64(t.FeeBps), 10)
+	dst = wire.AppendMillis(append(dst, `,"ts":`...), s.Claim.ChangedAt)
+	return append(wire.AppendSignature(append(dst, `,"l1_signature":`...), delivery), '}')
+}
+
 // AppendQuoteID appends the id of the quote of a claim, or null.
 func AppendQuoteID(dst []byte, id market.QuoteID) []byte {
 	if id == 0 {

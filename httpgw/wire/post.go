@@ -20,10 +20,11 @@ const IdempotencyHeader = "Idempotency-Key"
 // Post is a POST request with a JSON body, before the body is decoded. It aliases
 // fasthttp's buffers: a handler must not retain any of it.
 type Post struct {
-	Body   []byte
-	Key    []byte           // Idempotency-Key; nil = none
-	Client ratelimit.Client // the client whose limits the request counts for
-	Taker  market.Address   // owner of the Bearer token; zero = none was sent, on a route that does not require one
+	Body    []byte
+	Segment []byte           // what matches the braces of the path; nil = none
+	Key     []byte           // Idempotency-Key; nil = none
+	Client  ratelimit.Client // the client whose limits the request counts for
+	Taker   market.Address   // owner of the Bearer token; zero = none was sent, on a route that does not require one
 }
 
 // Answer is the answer to a POST that was not refused.

@@ -3,6 +3,9 @@ package wire
 import (
 	"bytes"
 	"slices"
+	"strconv"
+
+	"blockdesk/market"
 )
 
 // MaxQueryValue is the longest accepted value of a query parameter, in bytes as sent: a
@@ -147,6 +150,48 @@ func LimitParamFrom(query []byte, least, byDefault, most int) (int, *Problem) {
 	}
 	if n < least || n > most {
 		return 0, invalidLimit(least, most)
+	}
+	return n, nil
+}
+
+// Symbol returns the instrument that the required parameter symbol names.
+func Symbol(query []byte, set *market.Instruments) (*market.Instrument, *Problem) {
+	raw, count := Param(query, "symbol")
+	switch {
+	case count == 0 || len(raw) == 0:
+		return nil, MissingField("symbol")
+	case count > 1:
+		return nil, RepeatedField(CodeInvalidField, "symbol")
+	}
+	var buf [MaxQueryValue]byte
+	symbol, ok := AppendUnescaped(buf[:0], raw)
+	if !ok {
+		return nil, UnknownSymbol()
+	}
+	in := set.Lookup(symbol)
+	if in == nil {
+		return nil, UnknownSymbol()
+	}
+	return in, nil
+}
+
+// CursorParam parses a whole number from 1 to most; absent means 0.
+func CursorParam(query []byte, name string, most uint64) (uint64, *Problem) {
+	text, count := Param(query, name)
+	switch {
+	case count == 0:
+		return 0, nil
+	case count > 1:
+		return 0, RepeatedField(CodeInvalidField, name)
+	}
+	var buf [MaxQueryValue]byte
+	text = Decoded(buf[:], text)
+	n, err := strconv.ParseUint(string(text), 10, 63)
+	if err != nil || n < 1 || n > most || text[0] == '+' {
+		return 0, &Problem{
+			Status: 400, Code: CodeInvalidField, Field: name, Reason: "not_a_cursor",
+			Text: name + " must be a whole number from an earlier answer.",
+		}
 	}
 	return n, nil
 }

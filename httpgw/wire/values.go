@@ -41,6 +41,9 @@ func AppendAddress(dst []byte, a market.Address) []byte {
 	return append(dst, '"')
 }
 
+// AddressText returns an address in base58.
+func AddressText(a market.Address) string { return base58.Encode(a[:]) }
+
 // AppendText appends any text as a JSON string. It escapes quotes, backslashes and
 // control bytes, and replaces invalid UTF-8 by U+FFFD.
 func AppendText(dst []byte, text string) []byte {

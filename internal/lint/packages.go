@@ -61,7 +61,7 @@ var table = []row{
 	{path: "fixgw", may: append([]string{"fixgw/wire", "fixgw/participants", "fixgw/session", "fixgw/history", "fixgw/marketdata", "desk", "persist/kv", "persist/projection", "persist/leadership", "internal/schedule", "internal/ratelimit"}, outer...)},
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient", "fixgw/wire"}},
-	{path: "catalog", may: append([]string{"feed", "mirror", "internal/solana"}, outer...)}, // every published market document
+	{path: "catalog", may: append([]string{"desk", "feed", "mirror", "internal/solana"}, outer...)}, // every published market document
 	{path: "httpgw", may: append([]string{
 		"catalog", "desk", "feed", "internal/ratelimit",
 		"httpgw/wire", "httpgw/terms", "httpgw/market", "httpgw/rfq", "httpgw/dvp", "httpgw/site",

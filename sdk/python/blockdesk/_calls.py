@@ -71,12 +71,15 @@ from .models import (
     Quote,
     RFQStatus,
     RailList,
+    RfqTrades,
     RobotManifest,
     ScreenerAsset,
     ScreenerEvents,
     ScreenerLatestBlock,
     ScreenerPair,
     ServiceDescription,
+    SolanaPayLabel,
+    SolanaPayTransaction,
     Submitted,
     Symbols,
     Ticker,
@@ -84,6 +87,7 @@ from .models import (
     TokenList,
     Tokens,
     Trades,
+    UdfConfig,
     Verification,
     WebSocketHealth,
 )
@@ -289,6 +293,22 @@ def adapters_dexscreener_events(fromBlock: int, toBlock: int) -> Call[ScreenerEv
     return Call("GET", "/api/v1/market/adapters/dexscreener/events", kinds={200: ScreenerEvents}, query={"fromBlock": fromBlock, "toBlock": toBlock})
 
 
+def files_udf_config() -> Call[UdfConfig]:
+    return Call("GET", "/udf/config", kinds={200: UdfConfig})
+
+
+def files_udf_symbols(symbol: str) -> Call[Any]:
+    return Call("GET", "/udf/symbols", kinds={200: Any}, query={"symbol": symbol})
+
+
+def files_udf_search(*, query: Optional[str] = None, type: Optional[str] = None, exchange: Optional[str] = None, limit: Optional[int] = None) -> Call[Any]:
+    return Call("GET", "/udf/search", kinds={200: Any}, query={"query": query, "type": type, "exchange": exchange, "limit": limit})
+
+
+def files_udf_history(symbol: str, resolution: str, *, from_: Optional[int] = None, to: Optional[int] = None, countback: Optional[int] = None) -> Call[Any]:
+    return Call("GET", "/udf/history", kinds={200: Any}, query={"symbol": symbol, "resolution": resolution, "from": from_, "to": to, "countback": countback})
+
+
 def rfq_status() -> Call[RFQStatus]:
     return Call("GET", "/api/v1/rfq/status", kinds={200: RFQStatus})
 
@@ -307,6 +327,10 @@ def rfq_compact_book() -> Call[CompactBook]:
 
 def rfq_levels() -> Call[Levels]:
     return Call("GET", "/api/v1/rfq/levels", kinds={200: Levels})
+
+
+def rfq_trades(symbol: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> Call[RfqTrades]:
+    return Call("GET", "/api/v1/rfq/trades", kinds={200: RfqTrades}, query={"symbol": symbol, "limit": limit, "before": before})
 
 
 def rfq_pairs() -> Call[Pairs]:
@@ -367,6 +391,14 @@ def rfq_claim(claim_id: str) -> Call[Claim]:
 
 def rfq_claims__claim_id__transaction(claim_id: str) -> Call[ClaimTransaction]:
     return Call("GET", path_of("/api/v1/rfq/claims/{claim_id}/transaction", claim_id=claim_id), kinds={200: ClaimTransaction})
+
+
+def rfq_claim_pay_label(claim_id: str) -> Call[SolanaPayLabel]:
+    return Call("GET", path_of("/api/v1/rfq/claims/{claim_id}/pay", claim_id=claim_id), kinds={200: SolanaPayLabel})
+
+
+def rfq_claim_pay(claim_id: str, account: str) -> Call[SolanaPayTransaction]:
+    return Call("POST", path_of("/api/v1/rfq/claims/{claim_id}/pay", claim_id=claim_id), kinds={200: SolanaPayTransaction}, body={"account": account})
 
 
 def rfq_quote(order_id: str, tranche_id: str, fill_usd: Number, rail: str, *, idempotency_key: Optional[str] = None) -> Call[Quote]:

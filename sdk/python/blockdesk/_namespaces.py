@@ -72,12 +72,15 @@ from .models import (
     Quote,
     RFQStatus,
     RailList,
+    RfqTrades,
     RobotManifest,
     ScreenerAsset,
     ScreenerEvents,
     ScreenerLatestBlock,
     ScreenerPair,
     ServiceDescription,
+    SolanaPayLabel,
+    SolanaPayTransaction,
     Submitted,
     Symbols,
     Ticker,
@@ -85,6 +88,7 @@ from .models import (
     TokenList,
     Tokens,
     Trades,
+    UdfConfig,
     Verification,
     WebSocketHealth,
 )
@@ -497,6 +501,15 @@ class Rfq(Namespace):
         """RFQ fill levels and their discounts: ``GET /api/v1/rfq/levels``."""
         return self._client.request(calls.rfq_levels())
 
+    def trades(self, symbol: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> RfqTrades:
+        """The desk's settled claims of a pair: ``GET /api/v1/rfq/trades``.
+
+        symbol: The instrument.
+        limit: Number of sales.
+        before: A trade_id: returns older sales. Absent: the newest.
+        """
+        return self._client.request(calls.rfq_trades(symbol, limit=limit, before=before))
+
     def pairs(self) -> Pairs:
         """Allowed RFQ pairs: ``GET /api/v1/rfq/pairs``."""
         return self._client.request(calls.rfq_pairs())
@@ -530,6 +543,21 @@ class Rfq(Namespace):
         claim_id: The claim.
         """
         return self._client.request(calls.rfq_claims__claim_id__transaction(claim_id))
+
+    def claim_pay_label(self, claim_id: str) -> SolanaPayLabel:
+        """Solana Pay: who asks for the payment: ``GET /api/v1/rfq/claims/{claim_id}/pay``.
+
+        claim_id: The claim.
+        """
+        return self._client.request(calls.rfq_claim_pay_label(claim_id))
+
+    def claim_pay(self, claim_id: str, account: str) -> SolanaPayTransaction:
+        """Solana Pay: the payment: ``POST /api/v1/rfq/claims/{claim_id}/pay``.
+
+        claim_id: The claim.
+        account: A Solana account, base58 of 32 bytes.
+        """
+        return self._client.request(calls.rfq_claim_pay(claim_id, account))
 
     def quote(self, order_id: str, tranche_id: str, fill_usd: Number, rail: str, *, idempotency_key: Optional[str] = None) -> Quote:
         """A firm price for one claim: ``POST /api/v1/rfq/quote``.
@@ -625,6 +653,15 @@ class AsyncRfq(AsyncNamespace):
         """RFQ fill levels and their discounts: ``GET /api/v1/rfq/levels``."""
         return await self._client.request(calls.rfq_levels())
 
+    async def trades(self, symbol: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> RfqTrades:
+        """The desk's settled claims of a pair: ``GET /api/v1/rfq/trades``.
+
+        symbol: The instrument.
+        limit: Number of sales.
+        before: A trade_id: returns older sales. Absent: the newest.
+        """
+        return await self._client.request(calls.rfq_trades(symbol, limit=limit, before=before))
+
     async def pairs(self) -> Pairs:
         """Allowed RFQ pairs: ``GET /api/v1/rfq/pairs``."""
         return await self._client.request(calls.rfq_pairs())
@@ -658,6 +695,21 @@ class AsyncRfq(AsyncNamespace):
         claim_id: The claim.
         """
         return await self._client.request(calls.rfq_claims__claim_id__transaction(claim_id))
+
+    async def claim_pay_label(self, claim_id: str) -> SolanaPayLabel:
+        """Solana Pay: who asks for the payment: ``GET /api/v1/rfq/claims/{claim_id}/pay``.
+
+        claim_id: The claim.
+        """
+        return await self._client.request(calls.rfq_claim_pay_label(claim_id))
+
+    async def claim_pay(self, claim_id: str, account: str) -> SolanaPayTransaction:
+        """Solana Pay: the payment: ``POST /api/v1/rfq/claims/{claim_id}/pay``.
+
+        claim_id: The claim.
+        account: A Solana account, base58 of 32 bytes.
+        """
+        return await self._client.request(calls.rfq_claim_pay(claim_id, account))
 
     async def quote(self, order_id: str, tranche_id: str, fill_usd: Number, rail: str, *, idempotency_key: Optional[str] = None) -> Quote:
         """A firm price for one claim: ``POST /api/v1/rfq/quote``.
@@ -1123,6 +1175,38 @@ class AsyncAdapters(AsyncNamespace):
 class Files(Namespace):
     """Static files and discovery documents."""
 
+    def udf_config(self) -> UdfConfig:
+        """UDF: configuration: ``GET /udf/config``."""
+        return self._client.request(calls.files_udf_config())
+
+    def udf_symbols(self, symbol: str) -> Any:
+        """UDF: a symbol: ``GET /udf/symbols``.
+
+        symbol: The instrument, with or without the exchange and a colon before it.
+        """
+        return self._client.request(calls.files_udf_symbols(symbol))
+
+    def udf_search(self, *, query: Optional[str] = None, type: Optional[str] = None, exchange: Optional[str] = None, limit: Optional[int] = None) -> Any:
+        """UDF: symbols that contain a text: ``GET /udf/search``.
+
+        query: Text in any case; absent: all symbols.
+        type: Type of the symbols, empty or `crypto`.
+        exchange: Exchange of the symbols; empty: any.
+        limit: Number of symbols.
+        """
+        return self._client.request(calls.files_udf_search(query=query, type=type, exchange=exchange, limit=limit))
+
+    def udf_history(self, symbol: str, resolution: str, *, from_: Optional[int] = None, to: Optional[int] = None, countback: Optional[int] = None) -> Any:
+        """UDF: bars: ``GET /udf/history``.
+
+        symbol: The instrument, with or without the exchange and a colon before it.
+        resolution: Length of a bar: minutes, or a day.
+        from: Unix time in seconds.
+        to: Unix time in seconds, not inclusive.
+        countback: Number of bars.
+        """
+        return self._client.request(calls.files_udf_history(symbol, resolution, from_=from_, to=to, countback=countback))
+
     def well_known_svc_rfq(self) -> Discovery:
         """RFQ discovery document: ``GET /.well-known/svc-rfq.json``."""
         return self._client.request(calls.files_well_known_svc_rfq())
@@ -1284,6 +1368,38 @@ class Files(Namespace):
 
 class AsyncFiles(AsyncNamespace):
     """Static files and discovery documents."""
+
+    async def udf_config(self) -> UdfConfig:
+        """UDF: configuration: ``GET /udf/config``."""
+        return await self._client.request(calls.files_udf_config())
+
+    async def udf_symbols(self, symbol: str) -> Any:
+        """UDF: a symbol: ``GET /udf/symbols``.
+
+        symbol: The instrument, with or without the exchange and a colon before it.
+        """
+        return await self._client.request(calls.files_udf_symbols(symbol))
+
+    async def udf_search(self, *, query: Optional[str] = None, type: Optional[str] = None, exchange: Optional[str] = None, limit: Optional[int] = None) -> Any:
+        """UDF: symbols that contain a text: ``GET /udf/search``.
+
+        query: Text in any case; absent: all symbols.
+        type: Type of the symbols, empty or `crypto`.
+        exchange: Exchange of the symbols; empty: any.
+        limit: Number of symbols.
+        """
+        return await self._client.request(calls.files_udf_search(query=query, type=type, exchange=exchange, limit=limit))
+
+    async def udf_history(self, symbol: str, resolution: str, *, from_: Optional[int] = None, to: Optional[int] = None, countback: Optional[int] = None) -> Any:
+        """UDF: bars: ``GET /udf/history``.
+
+        symbol: The instrument, with or without the exchange and a colon before it.
+        resolution: Length of a bar: minutes, or a day.
+        from: Unix time in seconds.
+        to: Unix time in seconds, not inclusive.
+        countback: Number of bars.
+        """
+        return await self._client.request(calls.files_udf_history(symbol, resolution, from_=from_, to=to, countback=countback))
 
     async def well_known_svc_rfq(self) -> Discovery:
         """RFQ discovery document: ``GET /.well-known/svc-rfq.json``."""

@@ -16,11 +16,11 @@ from typing import Any, Optional, Union
 from ._decode import decode, loads
 from .book import OrderBook, OutOfStep
 from .errors import BlockdeskError, ProtocolError, TransportError
-from .models import Ticket
+from .models import RfqTrade, Ticket
 
 #: Symbols and channels that there may be in one stream.
 MAX_SYMBOLS = 100
-CHANNELS = ("ticker", "l2", "trades", "tickets")
+CHANNELS = ("ticker", "l2", "trades", "tickets", "rfq_trades")
 DEPTHS = (10, 25, 50, 100)
 #: Heartbeats that a snapshot which was asked for may take.
 PATIENCE = 3
@@ -104,6 +104,16 @@ class TicketsEvent:
 
 
 @dataclass(frozen=True)
+class RfqTradesEvent:
+    """Settled claims of the desk, the oldest first. A snapshot has the newest ones from
+    before."""
+
+    symbol: str
+    rfq_trades: list[RfqTrade]
+    snapshot: bool
+
+
+@dataclass(frozen=True)
 class Interruption:
     """The data may be old: of one symbol, or of all if symbol is None. The next event of
     a symbol means that it is up to date again. Stop quoting until then."""
@@ -140,7 +150,7 @@ class _Rejected:
         return f"{self.channel} {self.symbol}: {self.code}{' ' + self.ws_url if self.ws_url else ''}"
 
 
-StreamEvent = Union[BookEvent, TradesEvent, TickerEvent, TicketsEvent, Interruption, Connected]
+StreamEvent = Union[BookEvent, TradesEvent, TickerEvent, TicketsEvent, RfqTradesEvent, Interruption, Connected]
 _Key = tuple[str, str]
 
 
@@ -273,6 +283,9 @@ class Feed:
             return BookEvent(symbol, book, snapshot, decode(Optional[datetime], message.get("ts"), "ts"))
         if channel == "trades":
             return TradesEvent(symbol, decode(list[StreamTrade], message.get("trades"), "trades"), snapshot)
+        if channel == "rfq_trades":
+            sales = decode(list[RfqTrade], message.get("rfq_trades"), "rfq_trades")
+            return RfqTradesEvent(symbol, sales, snapshot)
         changed = decode(list[Ticket], message.get("tickets"), "tickets")
         gone = decode(list[str], message.get("gone", []), "gone")
         all_ = {} if snapshot else self.tickets[symbol]

@@ -133,6 +133,52 @@ class Trades(Model):
 
 
 @dataclass(frozen=True)
+class RfqTrade(Model):
+    """A settled claim, without what names its client. Its form is our choice."""
+
+    #: Number of the sale among those of the pair, without gaps.
+    trade_id: int
+    price_usd: Decimal
+    fill_usd: str
+    base_amount: Decimal
+    base_amount_atoms: int
+    rail: str
+    payment_amount: Decimal
+    payment_amount_atoms: int
+    way: str
+    discount_bps: int
+    fee_bps: int
+    ts: datetime
+    #: Transaction that delivered; null if this node does not know it.
+    l1_signature: Optional[str]
+
+
+@dataclass(frozen=True)
+class RfqTotals(Model):
+    """Totals of the desk's sales of a pair. No other total has them."""
+
+    #: Sales since the desk's first one.
+    trades_total: int
+    volume_usd: Decimal
+    fees_usd: Decimal
+    #: Sales of the last 24 hours.
+    trades_24h: int
+    volume_24h_usd: Decimal
+
+
+@dataclass(frozen=True)
+class RfqTrades(Model):
+    """See the service's specification: ``RfqTrades``."""
+
+    symbol: str
+    totals: RfqTotals
+    #: Value of `before` for the page of older sales; null if there is none.
+    next_before: Optional[int]
+    #: Newest first.
+    rfq_trades: list[RfqTrade]
+
+
+@dataclass(frozen=True)
 class Ticker(Model):
     """See the service's specification: ``Ticker``."""
 
@@ -1156,6 +1202,19 @@ class ClaimPackageVerify(Model):
 
 
 @dataclass(frozen=True)
+class SolanaPay(Model):
+    """The payment as URLs of Solana Pay 1.1, to be opened or shown as a QR code. Our choice; services before
+    0.2.0 do not have it.
+    """
+
+    #: Everything of the payment in a URL: the wallet builds the transaction.
+    transfer_request: str
+    #: A link from which the wallet gets the transaction; null unless the service's address is https, as the
+    #: specification demands.
+    transaction_request: Optional[str]
+
+
+@dataclass(frozen=True)
 class ClaimPackage(Model):
     """See the service's specification: ``ClaimPackage``."""
 
@@ -1172,6 +1231,7 @@ class ClaimPackage(Model):
     #: Commitment of the blockhash in the transaction: a node with default settings, whose `preflightCommitment` is
     #: the same, accepts it at once. Our choice; services before 0.2.0 do not have it.
     preflight_commitment: Optional[str] = None
+    solana_pay: Optional[SolanaPay] = None
 
 
 @dataclass(frozen=True)
@@ -1805,6 +1865,9 @@ class MarketDebt(Model):
     refunds_due: int
     refunds_due_usdc: Decimal
     refunds_due_sol: Decimal
+    unmatched_payments: int
+    unmatched_usdc: Decimal
+    unmatched_sol: Decimal
 
 
 @dataclass(frozen=True)
@@ -2605,6 +2668,17 @@ class MarketStatusActivityTotalsMatchedExact(Model):
 
 
 @dataclass(frozen=True)
+class MarketStatusActivityTotalsRfqSettled(Model):
+    """See the service's specification: ``MarketStatusActivityTotalsRfqSettled``."""
+
+    trades_total: int
+    volume_usd: Decimal
+    fees_usd: Decimal
+    trades_24h: int
+    volume_24h_usd: Decimal
+
+
+@dataclass(frozen=True)
 class MarketStatusActivityTotalsFeeCoherence(Model):
     """See the service's specification: ``MarketStatusActivityTotalsFeeCoherence``."""
 
@@ -2646,6 +2720,7 @@ class MarketStatusActivityTotals(Model):
     historical_reconstructed: MarketStatusActivityTotalsHistoricalReconstructed
     #: Trades of the service's own order book, which have no fee (our choice).
     matched_exact: MarketStatusActivityTotalsMatchedExact
+    rfq_settled: MarketStatusActivityTotalsRfqSettled
     fee_coherence: Optional[MarketStatusActivityTotalsFeeCoherence]
 
 
@@ -3353,6 +3428,110 @@ class ScreenerEvents(Model):
 
 
 @dataclass(frozen=True)
+class UdfConfigExchange(Model):
+    """See the service's specification: ``UdfConfigExchange``."""
+
+    value: str
+    name: str
+    desc: str
+
+
+@dataclass(frozen=True)
+class UdfConfigSymbolsType(Model):
+    """See the service's specification: ``UdfConfigSymbolsType``."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class UdfConfig(Model):
+    """See the service's specification: ``UdfConfig``."""
+
+    supports_search: bool
+    supports_group_request: bool
+    supports_marks: bool
+    supports_timescale_marks: bool
+    supports_time: bool
+    exchanges: list[UdfConfigExchange]
+    symbols_types: list[UdfConfigSymbolsType]
+    supported_resolutions: list[str]
+    currency_codes: list[str]
+
+
+@dataclass(frozen=True)
+class UdfSymbol(Model):
+    """See the service's specification: ``UdfSymbol``."""
+
+    name: str
+    ticker: str
+    description: str
+    type: str
+    session: str
+    exchange: str
+    listed_exchange: str
+    timezone: str
+    format: str
+    minmov: int
+    minmov2: int
+    #: A tick is minmov / pricescale.
+    pricescale: int
+    has_intraday: bool
+    has_daily: bool
+    has_weekly_and_monthly: bool
+    intraday_multipliers: list[str]
+    supported_resolutions: list[str]
+    volume_precision: int
+    data_status: str
+    currency_code: str
+
+
+@dataclass(frozen=True)
+class UdfError(Model):
+    """The answer to a request that cannot be served, with status 200."""
+
+    s: str
+    #: What was wrong.
+    errmsg: str
+
+
+@dataclass(frozen=True)
+class UdfFound(Model):
+    """See the service's specification: ``UdfFound``."""
+
+    symbol: str
+    full_name: str
+    description: str
+    exchange: str
+    ticker: str
+    type: str
+
+
+@dataclass(frozen=True)
+class UdfBars(Model):
+    """Bars by column. Prices are numbers, as UDF has them."""
+
+    s: str
+    #: Open times, Unix seconds, ascending.
+    t: list[int]
+    o: list[Decimal]
+    h: list[Decimal]
+    l: list[Decimal]
+    c: list[Decimal]
+    #: Volumes in the base asset.
+    v: list[Decimal]
+
+
+@dataclass(frozen=True)
+class UdfNoData(Model):
+    """See the service's specification: ``UdfNoData``."""
+
+    s: str
+    #: Time of the newest bar before, Unix seconds; absent: there is none.
+    nextTime: Optional[int] = None
+
+
+@dataclass(frozen=True)
 class MarketSchemas(Model):
     """See the service's specification: ``MarketSchemas``."""
 
@@ -3377,3 +3556,27 @@ class ClaimTransaction(Model):
     #: the same, accepts it at once. Our choice; services before 0.2.0 do not have it.
     preflight_commitment: str
     expires_at: datetime
+
+
+@dataclass(frozen=True)
+class SolanaPayLabel(Model):
+    """See the service's specification: ``SolanaPayLabel``."""
+
+    label: str
+    icon: str
+
+
+@dataclass(frozen=True)
+class SolanaPayAccount(Model):
+    """See the service's specification: ``SolanaPayAccount``."""
+
+    account: str
+
+
+@dataclass(frozen=True)
+class SolanaPayTransaction(Model):
+    """See the service's specification: ``SolanaPayTransaction``."""
+
+    #: Unsigned v0 transaction, base64.
+    transaction: str
+    message: str

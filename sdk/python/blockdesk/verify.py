@@ -66,7 +66,12 @@ def verify_payment(transaction: Transaction, *, wallet: str, payment: Leg, refer
     memo, pays the fee, and signs alone. VerificationError where it is anything else."""
     shown = list(transaction.instructions)
     priority = _budget(shown)
-    expected = [_pay(shown[2] if len(shown) > 2 else None, payment, wallet, reference), _memo(memo)]
+    # The memo comes right before the payment, as Solana Pay has it; services of 0.1.0 put it last.
+    first = len(shown) > 3 and shown[2].program == MEMO_PROGRAM
+    paid = shown[3] if first else shown[2] if len(shown) > 2 else None
+    expected = [_pay(paid, payment, wallet, reference), _memo(memo)]
+    if first:
+        expected.reverse()
     _same("what it does", shown[2:], expected)
     _rights(transaction, wallet, expected)
     return Cost(wallet, LAMPORTS_PER_SIGNATURE + priority, rent=False)

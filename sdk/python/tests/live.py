@@ -23,7 +23,7 @@ def arguments(client: Client) -> dict[str, Any]:
     block = client.adapters.dexscreener_latest_block().block.blockNumber
     return {
         "symbol": "SLUSD/USDC", "ticker_id": "SLUSD_USDC", "market_pair": "SLUSD_USDC", "fromBlock": max(0, block - 10), "toBlock": block,
-        "id": "SLUSD_USDC", "claim_id": "C0000000000001", "build_id": "B0000000000001", "pool_address": "1" * 32,
+        "id": "SLUSD_USDC", "resolution": "60", "claim_id": "C0000000000001", "build_id": "B0000000000001", "pool_address": "1" * 32,
     }  # fmt: skip
 
 

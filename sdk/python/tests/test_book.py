@@ -219,6 +219,31 @@ class FeedTest(unittest.TestCase):
         events, _ = feed.take(json.dumps(dict(message, type="update", seq=18, prev_seq=17, gone=["T2"])))
         self.assertEqual(getattr(events[0], "gone"), ["T2"])
 
+    def test_rfq_trades(self) -> None:
+        feed = Feed([SYMBOL], ["rfq_trades"], 50)
+        sale = {
+            "trade_id": 1,
+            "price_usd": "0.996003000",
+            "fill_usd": "1000",
+            "base_amount": "1004.013040",
+            "base_amount_atoms": "1004013040",
+            "rail": "USDC",
+            "payment_amount": "1000.000000",
+            "payment_amount_atoms": "1000000000",
+            "way": "modular",
+            "discount_bps": 30,
+            "fee_bps": 500,
+            "ts": "2026-11-22T10:45:13.301Z",
+            "l1_signature": None,
+        }
+        message = {"channel": "rfq_trades", "type": "snapshot", "symbol": SYMBOL, "epoch": "e7", "seq": 3, "prev_seq": 0, "rfq_trades": []}
+        events, _ = feed.take(json.dumps(message))
+        self.assertEqual((getattr(events[0], "rfq_trades"), getattr(events[0], "snapshot")), ([], True))
+        events, _ = feed.take(json.dumps(dict(message, type="update", seq=4, prev_seq=3, rfq_trades=[sale])))
+        self.assertEqual([s.base_amount for s in getattr(events[0], "rfq_trades")], [Decimal("1004.013040")])
+        _, answers = feed.take(json.dumps(dict(message, type="update", seq=6, prev_seq=5, rfq_trades=[sale])))
+        self.assertEqual(json.loads(answers[0])["action"], "RESYNC")
+
     def test_gap_after_gap(self) -> None:
         """A service whose checksums are always wrong is not asked for ever."""
         bad = {**SNAPSHOT, "checksum": 1}

@@ -50,6 +50,8 @@ NAMES = {
     "getCompactBook": ("rfq", "compact_book"),
     "getClaim": ("rfq", "claim"),
     "getBuild": ("dvp", "build_state"),
+    "getClaimPay": ("rfq", "claim_pay_label"),
+    "postClaimPay": ("rfq", "claim_pay"),
     "getMarketPool": ("market", "pool"),
     "getSpecificationAlias": ("market", "openapi"),
     "getSpecification": ("files", "specification"),
@@ -284,14 +286,14 @@ class Operation:
         self.arguments.append((name, "str" if kind not in ("int", "bool", "Number") else kind, required))
 
     def signature(self) -> str:
-        first = [f"{n}: {k}" for n, k, r in self.arguments if r]
-        rest = [f"{n}: Optional[{k}] = None" for n, k, r in self.arguments if not r]
+        first = [f"{identifier(n)}: {k}" for n, k, r in self.arguments if r]
+        rest = [f"{identifier(n)}: Optional[{k}] = None" for n, k, r in self.arguments if not r]
         if self.keyed:
             rest.append("idempotency_key: Optional[str] = None")
         return ", ".join(first + (["*"] + rest if rest else []))
 
     def passed(self) -> str:
-        names = [n for n, _, r in self.arguments if r] + [f"{n}={n}" for n, _, r in self.arguments if not r]
+        names = [identifier(n) for n, _, r in self.arguments if r] + [f"{identifier(n)}={identifier(n)}" for n, _, r in self.arguments if not r]
         return ", ".join(names + (["idempotency_key=idempotency_key"] if self.keyed else []))
 
     def call(self) -> str:
@@ -302,7 +304,7 @@ class Operation:
             path = "path_of(" + path + ", " + ", ".join(f"{p}={p}" for p in parts) + ")"
         options = [f"kinds={{{', '.join(f'{s}: {k}' for s, k in self.answers.items())}}}"]
         if self.query:
-            options.append("query={" + ", ".join(f'"{n}": {n}' for n in self.query) + "}")
+            options.append("query={" + ", ".join(f'"{n}": {identifier(n)}' for n in self.query) + "}")
         if self.method == "POST":
             options.append("body={" + ", ".join(f'"{n}": {n}' for n in self.body) + "}")
         if self.keyed:

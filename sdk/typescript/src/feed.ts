@@ -29,7 +29,7 @@ const maxRequest = 100; // symbols of a request
 const restarting = 1012; // the close code of a node that restarts, or does not lead
 
 /** The events of another group's feed that are the whole feed's too. */
-const shared = ['open', 'book', 'trades', 'ticker', 'tickets', 'gap', 'rejected', 'refused'] as const;
+const shared = ['open', 'book', 'trades', 'ticker', 'tickets', 'rfq_trades', 'gap', 'rejected', 'refused'] as const;
 
 /**
  * Feed follows the market over the WebSocket. Symbols that another group of nodes

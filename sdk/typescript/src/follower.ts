@@ -1,5 +1,6 @@
 import type { Book } from './book.js';
 import { ApiError, BlockdeskError, OtherGroupError, RequestError } from './errors.js';
+import type { RfqTrade } from './generated/schemas.js';
 import { Group } from './group.js';
 import type { Channel, Message, Rejected, StatusMessage, Subscribed, TickerMessage } from './messages.js';
 import { Streams, type Change, type Prints, type StreamName, type TicketBoard } from './streams.js';
@@ -44,6 +45,8 @@ export interface FollowEvents {
   trades: Prints;
   ticker: TickerMessage;
   tickets: TicketBoard;
+  /** Each sale of the desk once, in order. */
+  rfq_trades: Prints<RfqTrade>;
   /** Something was lost on the way, or does not fit; it is asked for anew. Nothing needs to be done. */
   gap: { readonly stream: StreamName; readonly error: BlockdeskError };
   /** There is no such stream. */
@@ -287,6 +290,7 @@ export abstract class Follower {
       case 'trades': return this.emit('trades', change.prints);
       case 'ticker': return this.emit('ticker', change.ticker);
       case 'tickets': return this.emit('tickets', change.board);
+      case 'rfq_trades': return this.emit('rfq_trades', change.prints);
       case 'gap':
         this.emit('gap', change);
         // What does not mend it by now never will: begin anew, and ever more slowly.

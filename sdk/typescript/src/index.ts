@@ -16,7 +16,7 @@ export type * from './generated/schemas.js';
 export { decodeMessage } from './messages.js';
 export type {
   BookMessage, Channel, ControlMessage, HeartbeatMessage, Level, MarketMessage, MarkMessage, Message, StatusMessage, TickerMessage,
-  TicketsMessage, TradesMessage,
+  RfqTradesMessage, TicketsMessage, TradesMessage,
 } from './messages.js';
 export { Streams, TicketBoard, type Change, type Prints } from './streams.js';
 export type { TransportOptions } from './transport.js';

@@ -1,9 +1,9 @@
 import { isDecimal } from './decimal.js';
 import { ProtocolError } from './errors.js';
-import type { Ticker as TickerAnswer, Ticket } from './generated/schemas.js';
+import type { RfqTrade, Ticker as TickerAnswer, Ticket } from './generated/schemas.js';
 
-/** Channel is what can be followed. `tickets` is there where the desk sells. */
-export type Channel = 'l2' | 'trades' | 'ticker' | 'tickets';
+/** Channel is what can be followed. `tickets` and `rfq_trades` are there where the desk sells. */
+export type Channel = 'l2' | 'trades' | 'ticker' | 'tickets' | 'rfq_trades';
 
 /** Level is a price and the quantity there, both exact decimals. */
 export type Level = readonly [price: string, quantity: string];
@@ -59,8 +59,13 @@ export interface TicketsMessage extends Of<'tickets'>, Place {
   readonly gone?: readonly string[];
 }
 
+/** RfqTradesMessage has settled claims of the desk, oldest first. */
+export interface RfqTradesMessage extends Of<'rfq_trades'>, Place {
+  readonly rfq_trades: readonly RfqTrade[];
+}
+
 /** MarketMessage is one that belongs to a stream. */
-export type MarketMessage = BookMessage | TradesMessage | TickerMessage | TicketsMessage;
+export type MarketMessage = BookMessage | TradesMessage | TickerMessage | TicketsMessage | RfqTradesMessage;
 
 /** Subscribed is what an ack says of one stream. */
 export interface Subscribed {
@@ -135,6 +140,9 @@ const isSide = (value: unknown): boolean => isList(value, maxLevels) && value.ev
 const isTrade = (t: unknown): boolean => isFields(t) && isCount(t['trade_id']) && isDecimal(t['price']) && isDecimal(t['qty'])
   && (t['side'] === 'buy' || t['side'] === 'sell') && isText(t['ts']);
 
+const isSale = (t: unknown): boolean => isFields(t) && isCount(t['trade_id']) && isDecimal(t['price_usd']) && isDecimal(t['fill_usd'])
+  && isDecimal(t['base_amount']) && isText(t['rail']) && isText(t['ts']) && (t['l1_signature'] === null || isText(t['l1_signature']));
+
 const isStream = (s: unknown): boolean => isFields(s) && isText(s['channel']) && isText(s['symbol']);
 
 const optionalDecimals = ['last', 'last_qty', 'bid', 'bid_qty', 'ask', 'ask_qty', 'mid', 'spread', 'open_24h', 'high_24h', 'low_24h'];
@@ -148,6 +156,7 @@ const checks: Readonly<Record<string, (m: Fields) => boolean>> = {
   tickets: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['tickets'], maxItems)
     && m['tickets'].every((t) => isFields(t) && isText(t['order_id']) && isList(t['tranches'], maxItems))
     && (m['gone'] === undefined || isTexts(m['gone'])),
+  rfq_trades: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['rfq_trades'], maxItems) && m['rfq_trades'].every(isSale),
   heartbeat: (m) => isFields(m['seqs']) && Object.values(m['seqs']).every(isCount),
   mark: (m) => isText(m['epoch']) && isCount(m['engine_seq']),
   status: (m) => m['type'] === 'restart' || (m['type'] === 'welcome' && isText(m['epoch'])),

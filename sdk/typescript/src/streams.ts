@@ -1,24 +1,24 @@
 import { Book, GapError, MismatchError, follow } from './book.js';
-import type { Ticket } from './generated/schemas.js';
-import type { BookMessage, Channel, MarketMessage, TickerMessage, TicketsMessage, Trade, TradesMessage } from './messages.js';
+import type { RfqTrade, Ticket } from './generated/schemas.js';
+import type { BookMessage, Channel, MarketMessage, RfqTradesMessage, TickerMessage, TicketsMessage, Trade, TradesMessage } from './messages.js';
 
 /** Prints is what a trades message has brought. */
-export interface Prints {
+export interface Prints<T = Trade> {
   readonly symbol: string;
   /** Oldest first, each once. */
-  readonly trades: readonly Trade[];
+  readonly trades: readonly T[];
   /** Whether they come of a snapshot: the first one has up to 100 trades from before. */
   readonly snapshot: boolean;
   /**
    * Where trades may be missing, because a snapshot begins later than the last
-   * one ended: GET /api/v1/market/trades with `before` has those with an id
-   * between the two.
+   * one ended: GET /api/v1/market/trades (of the desk's sales:
+   * /api/v1/rfq/trades) with `before` has those with an id between the two.
    */
   readonly hole: { readonly after: number; readonly before: number } | null;
 }
 
-/** Tape numbers the trades of one symbol. */
-class Tape {
+/** Tape numbers the trades, or the desk's sales, of one symbol. */
+class Tape<T extends { readonly trade_id: number }> {
   readonly symbol: string;
   epoch = '';
   seq = 0;
@@ -30,12 +30,12 @@ class Tape {
   }
 
   /** apply returns what is new. It throws GapError or MismatchError. */
-  apply(m: TradesMessage): Prints {
+  apply(m: TradesMessage | RfqTradesMessage, all: readonly T[]): Prints<T> {
     if (m.type === 'update') follow(m, this);
-    else if (m.epoch !== this.epoch && (m.trades.at(-1)?.trade_id ?? 0) < this.#last) this.#begin(); // a desk restored from before
+    else if (m.epoch !== this.epoch && (all.at(-1)?.trade_id ?? 0) < this.#last) this.#begin(); // a desk restored from before
     const before = this.#last;
-    const trades = m.trades.filter((t) => t.trade_id > before);
-    if (m.type === 'update' && trades.length < m.trades.length) {
+    const trades = all.filter((t) => t.trade_id > before);
+    if (m.type === 'update' && trades.length < all.length) {
       throw new MismatchError(`trades ${m.symbol} ${m.seq}: a trade that was there before`);
     }
     let last = before;
@@ -44,7 +44,7 @@ class Tape {
       last = trade_id;
     }
     this.#last = last;
-    const first = m.trades[0]?.trade_id ?? 0;
+    const first = all[0]?.trade_id ?? 0;
     const hole = this.#begun && m.type === 'snapshot' && first > before ? { after: before, before: first } : null;
     [this.epoch, this.seq, this.#begun] = [m.epoch, m.seq, true];
     return { symbol: this.symbol, trades, snapshot: m.type === 'snapshot', hole };
@@ -89,6 +89,7 @@ export type Change =
   | { readonly kind: 'trades'; readonly prints: Prints }
   | { readonly kind: 'ticker'; readonly ticker: TickerMessage }
   | { readonly kind: 'tickets'; readonly board: TicketBoard }
+  | { readonly kind: 'rfq_trades'; readonly prints: Prints<RfqTrade> }
   | { readonly kind: 'gap'; readonly stream: StreamName; readonly error: GapError | MismatchError };
 
 /** StreamName is a channel of a symbol. */
@@ -116,8 +117,12 @@ function open({ channel, symbol }: StreamName, depth: number): Stream {
       return { ...waiting, state, take: (m) => (state.apply(m as BookMessage), { kind: 'book', book: state }) };
     }
     case 'trades': {
-      const state = new Tape(symbol);
-      return { ...waiting, state, take: (m) => ({ kind: 'trades', prints: state.apply(m as TradesMessage) }) };
+      const state = new Tape<Trade>(symbol);
+      return { ...waiting, state, take: (m) => ({ kind: 'trades', prints: state.apply(m as TradesMessage, (m as TradesMessage).trades) }) };
+    }
+    case 'rfq_trades': {
+      const state = new Tape<RfqTrade>(symbol);
+      return { ...waiting, state, take: (m) => ({ kind: 'rfq_trades', prints: state.apply(m as RfqTradesMessage, (m as RfqTradesMessage).rfq_trades) }) };
     }
     case 'tickets': {
       const state = new TicketBoard(symbol);

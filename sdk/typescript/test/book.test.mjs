@@ -147,6 +147,21 @@ test('a stream resumes where it is whole, and heartbeats find a lost end', () =>
   assert.equal(s.whole, false);
 });
 
+test('the sales of a pair', () => {
+  const s = new Streams(50);
+  s.follow([{ channel: 'rfq_trades', symbol }]);
+  const sale = (trade_id) => ({ trade_id, price_usd: '0.99', fill_usd: '250', base_amount: '252', rail: 'USDC', ts: '2026-11-22T10:45:13.301Z', l1_signature: null });
+  const message = (type, seq, ...ids) => decodeMessage(JSON.stringify({
+    channel: 'rfq_trades', type, ...place, seq, prev_seq: type === 'snapshot' ? 0 : seq - 1, rfq_trades: ids.map(sale),
+  }));
+  const taken = (m) => s.take(m).prints.trades.map((t) => t.trade_id);
+  assert.deepEqual(taken(message('snapshot', 3, 1, 2)), [1, 2]);
+  assert.deepEqual(taken(message('update', 4, 3)), [3]);
+  assert.equal(s.take(message('update', 6, 5)).kind, 'gap');
+  assert.deepEqual(taken(message('snapshot', 6, 1, 2, 3, 4, 5)), [4, 5]);
+  assert.throws(() => decodeMessage(JSON.stringify({ channel: 'rfq_trades', type: 'update', ...place, seq: 1, prev_seq: 0, rfq_trades: [{ trade_id: 1 }] })));
+});
+
 test('the tickets of a pair', () => {
   const s = new Streams(50);
   s.follow([{ channel: 'tickets', symbol }]);

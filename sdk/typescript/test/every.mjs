@@ -11,12 +11,13 @@ const of = {
   getTicker: { symbol }, getDepth: { symbol, limit: 5 }, getTrades: { symbol, limit: 5 }, getKlines: { symbol, limit: 5 },
   getCoinGeckoOrderBook: { ticker_id: 'SLUSD_USDC' }, getCoinGeckoTrades: { ticker_id: 'SLUSD_USDC' },
   getCoinMarketCapOrderBook: { market_pair: 'SLUSD_USDC' }, getCoinMarketCapTrades: { market_pair: 'SLUSD_USDC' },
+  getRfqTrades: { symbol }, getUdfSymbol: { symbol }, getUdfHistory: { symbol, resolution: '60', to: 2_000_000_000, countback: 5 },
   getScreenerEvents: { fromBlock: 1, toBlock: 2 }, getScreenerPair: { id: 'SLUSD_USDC' },
   getScreenerAsset: { id: (await client.getMarketPairs()).pairs[0].base_mint },
 };
 const absent = {
   getMarketPool: { pool_address: '11111111111111111111111111111111' }, getBuild: { build_id: 'B0000000000001' },
-  getClaim: { claim_id: 'C0000000000001' }, getClaimTransaction: { claim_id: 'C0000000000001' },
+  getClaim: { claim_id: 'C0000000000001' }, getClaimPay: { claim_id: 'C0000000000001' }, getClaimTransaction: { claim_id: 'C0000000000001' },
 };
 
 let read = 0;

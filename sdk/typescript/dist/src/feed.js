@@ -7,7 +7,7 @@ const maxMessage = 16 << 20; // characters
 const maxRequest = 100; // symbols of a request
 const restarting = 1012; // the close code of a node that restarts, or does not lead
 /** The events of another group's feed that are the whole feed's too. */
-const shared = ['open', 'book', 'trades', 'ticker', 'tickets', 'gap', 'rejected', 'refused'];
+const shared = ['open', 'book', 'trades', 'ticker', 'tickets', 'rfq_trades', 'gap', 'rejected', 'refused'];
 /**
  * Feed follows the market over the WebSocket. Symbols that another group of nodes
  * serves it follows there, by a feed of their own, and passes on its events.

@@ -1,5 +1,6 @@
 import type { Book } from './book.js';
 import { BlockdeskError, OtherGroupError } from './errors.js';
+import type { RfqTrade } from './generated/schemas.js';
 import type { Channel, Message, Rejected, Subscribed, TickerMessage } from './messages.js';
 import { Streams, type Prints, type StreamName, type TicketBoard } from './streams.js';
 /** FollowOptions are what is followed, and how patiently. */
@@ -46,6 +47,8 @@ export interface FollowEvents {
     trades: Prints;
     ticker: TickerMessage;
     tickets: TicketBoard;
+    /** Each sale of the desk once, in order. */
+    rfq_trades: Prints<RfqTrade>;
     /** Something was lost on the way, or does not fit; it is asked for anew. Nothing needs to be done. */
     gap: {
         readonly stream: StreamName;

@@ -221,6 +221,7 @@ export class Follower {
             case 'trades': return this.emit('trades', change.prints);
             case 'ticker': return this.emit('ticker', change.ticker);
             case 'tickets': return this.emit('tickets', change.board);
+            case 'rfq_trades': return this.emit('rfq_trades', change.prints);
             case 'gap':
                 this.emit('gap', change);
                 // What does not mend it by now never will: begin anew, and ever more slowly.

@@ -9,6 +9,6 @@ export { Feed, type FeedOptions, type Socket, type SocketClass } from './feed.js
 export type { FollowEvents, FollowOptions } from './follower.js';
 export type * from './generated/schemas.js';
 export { decodeMessage } from './messages.js';
-export type { BookMessage, Channel, ControlMessage, HeartbeatMessage, Level, MarketMessage, MarkMessage, Message, StatusMessage, TickerMessage, TicketsMessage, TradesMessage, } from './messages.js';
+export type { BookMessage, Channel, ControlMessage, HeartbeatMessage, Level, MarketMessage, MarkMessage, Message, StatusMessage, TickerMessage, RfqTradesMessage, TicketsMessage, TradesMessage, } from './messages.js';
 export { Streams, TicketBoard, type Change, type Prints } from './streams.js';
 export type { TransportOptions } from './transport.js';

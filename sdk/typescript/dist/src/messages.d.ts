@@ -1,6 +1,6 @@
-import type { Ticker as TickerAnswer, Ticket } from './generated/schemas.js';
-/** Channel is what can be followed. `tickets` is there where the desk sells. */
-export type Channel = 'l2' | 'trades' | 'ticker' | 'tickets';
+import type { RfqTrade, Ticker as TickerAnswer, Ticket } from './generated/schemas.js';
+/** Channel is what can be followed. `tickets` and `rfq_trades` are there where the desk sells. */
+export type Channel = 'l2' | 'trades' | 'ticker' | 'tickets' | 'rfq_trades';
 /** Level is a price and the quantity there, both exact decimals. */
 export type Level = readonly [price: string, quantity: string];
 /** Place is where a message stands in its stream. */
@@ -46,8 +46,12 @@ export interface TicketsMessage extends Of<'tickets'>, Place {
     readonly tickets: readonly Ticket[];
     readonly gone?: readonly string[];
 }
+/** RfqTradesMessage has settled claims of the desk, oldest first. */
+export interface RfqTradesMessage extends Of<'rfq_trades'>, Place {
+    readonly rfq_trades: readonly RfqTrade[];
+}
 /** MarketMessage is one that belongs to a stream. */
-export type MarketMessage = BookMessage | TradesMessage | TickerMessage | TicketsMessage;
+export type MarketMessage = BookMessage | TradesMessage | TickerMessage | TicketsMessage | RfqTradesMessage;
 /** Subscribed is what an ack says of one stream. */
 export interface Subscribed {
     readonly channel: string;

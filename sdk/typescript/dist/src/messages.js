@@ -11,6 +11,8 @@ const isLevel = (value) => isList(value, 2) && value.length === 2 && isDecimal(v
 const isSide = (value) => isList(value, maxLevels) && value.every(isLevel);
 const isTrade = (t) => isFields(t) && isCount(t['trade_id']) && isDecimal(t['price']) && isDecimal(t['qty'])
     && (t['side'] === 'buy' || t['side'] === 'sell') && isText(t['ts']);
+const isSale = (t) => isFields(t) && isCount(t['trade_id']) && isDecimal(t['price_usd']) && isDecimal(t['fill_usd'])
+    && isDecimal(t['base_amount']) && isText(t['rail']) && isText(t['ts']) && (t['l1_signature'] === null || isText(t['l1_signature']));
 const isStream = (s) => isFields(s) && isText(s['channel']) && isText(s['symbol']);
 const optionalDecimals = ['last', 'last_qty', 'bid', 'bid_qty', 'ask', 'ask_qty', 'mid', 'spread', 'open_24h', 'high_24h', 'low_24h'];
 // checks say of each channel whether its members are what we use them as.
@@ -22,6 +24,7 @@ const checks = {
     tickets: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['tickets'], maxItems)
         && m['tickets'].every((t) => isFields(t) && isText(t['order_id']) && isList(t['tranches'], maxItems))
         && (m['gone'] === undefined || isTexts(m['gone'])),
+    rfq_trades: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['rfq_trades'], maxItems) && m['rfq_trades'].every(isSale),
     heartbeat: (m) => isFields(m['seqs']) && Object.values(m['seqs']).every(isCount),
     mark: (m) => isText(m['epoch']) && isCount(m['engine_seq']),
     status: (m) => m['type'] === 'restart' || (m['type'] === 'welcome' && isText(m['epoch'])),

@@ -1,17 +1,17 @@
 import { Book, GapError, MismatchError } from './book.js';
-import type { Ticket } from './generated/schemas.js';
+import type { RfqTrade, Ticket } from './generated/schemas.js';
 import type { Channel, MarketMessage, TickerMessage, TicketsMessage, Trade } from './messages.js';
 /** Prints is what a trades message has brought. */
-export interface Prints {
+export interface Prints<T = Trade> {
     readonly symbol: string;
     /** Oldest first, each once. */
-    readonly trades: readonly Trade[];
+    readonly trades: readonly T[];
     /** Whether they come of a snapshot: the first one has up to 100 trades from before. */
     readonly snapshot: boolean;
     /**
      * Where trades may be missing, because a snapshot begins later than the last
-     * one ended: GET /api/v1/market/trades with `before` has those with an id
-     * between the two.
+     * one ended: GET /api/v1/market/trades (of the desk's sales:
+     * /api/v1/rfq/trades) with `before` has those with an id between the two.
      */
     readonly hole: {
         readonly after: number;
@@ -43,6 +43,9 @@ export type Change = {
 } | {
     readonly kind: 'tickets';
     readonly board: TicketBoard;
+} | {
+    readonly kind: 'rfq_trades';
+    readonly prints: Prints<RfqTrade>;
 } | {
     readonly kind: 'gap';
     readonly stream: StreamName;

@@ -1,5 +1,5 @@
 import { Book, GapError, MismatchError, follow } from './book.js';
-/** Tape numbers the trades of one symbol. */
+/** Tape numbers the trades, or the desk's sales, of one symbol. */
 class Tape {
     symbol;
     epoch = '';
@@ -10,14 +10,14 @@ class Tape {
         this.symbol = symbol;
     }
     /** apply returns what is new. It throws GapError or MismatchError. */
-    apply(m) {
+    apply(m, all) {
         if (m.type === 'update')
             follow(m, this);
-        else if (m.epoch !== this.epoch && (m.trades.at(-1)?.trade_id ?? 0) < this.#last)
+        else if (m.epoch !== this.epoch && (all.at(-1)?.trade_id ?? 0) < this.#last)
             this.#begin(); // a desk restored from before
         const before = this.#last;
-        const trades = m.trades.filter((t) => t.trade_id > before);
-        if (m.type === 'update' && trades.length < m.trades.length) {
+        const trades = all.filter((t) => t.trade_id > before);
+        if (m.type === 'update' && trades.length < all.length) {
             throw new MismatchError(`trades ${m.symbol} ${m.seq}: a trade that was there before`);
         }
         let last = before;
@@ -27,7 +27,7 @@ class Tape {
             last = trade_id;
         }
         this.#last = last;
-        const first = m.trades[0]?.trade_id ?? 0;
+        const first = all[0]?.trade_id ?? 0;
         const hole = this.#begun && m.type === 'snapshot' && first > before ? { after: before, before: first } : null;
         [this.epoch, this.seq, this.#begun] = [m.epoch, m.seq, true];
         return { symbol: this.symbol, trades, snapshot: m.type === 'snapshot', hole };
@@ -73,7 +73,11 @@ function open({ channel, symbol }, depth) {
         }
         case 'trades': {
             const state = new Tape(symbol);
-            return { ...waiting, state, take: (m) => ({ kind: 'trades', prints: state.apply(m) }) };
+            return { ...waiting, state, take: (m) => ({ kind: 'trades', prints: state.apply(m, m.trades) }) };
+        }
+        case 'rfq_trades': {
+            const state = new Tape(symbol);
+            return { ...waiting, state, take: (m) => ({ kind: 'rfq_trades', prints: state.apply(m, m.rfq_trades) }) };
         }
         case 'tickets': {
             const state = new TicketBoard(symbol);

@@ -588,6 +588,56 @@ export abstract class Operations {
   }
 
   /**
+   * UDF: configuration.
+   *
+   * TradingView's Universal Data Feed: a chart's UDF adapter is configured with `/udf`. Adapters have their own rate limit. Our choice.
+   *
+   * `GET /udf/config`
+   */
+  getUdfConfig(options?: CallOptions): Promise<schemas.UdfConfig> {
+    return this.call({ method: 'GET', path: '/udf/config' }, {}, options);
+  }
+
+  /**
+   * UDF: a symbol.
+   *
+   * The symbol, or `s` error with `unknown_symbol`. Our choice.
+   *
+   * `GET /udf/symbols`
+   */
+  getUdfSymbol(query: { symbol: string }, options?: CallOptions): Promise<Record<string, unknown>> {
+    return this.call({ method: 'GET', path: '/udf/symbols' }, { query }, options);
+  }
+
+  /**
+   * UDF: symbols that contain a text.
+   *
+   * At most 100. Our choice.
+   *
+   * `GET /udf/search`
+   */
+  searchUdfSymbols(
+    query: { query?: string; type?: string; exchange?: string; limit?: number } = {},
+    options?: CallOptions,
+  ): Promise<Record<string, unknown>> {
+    return this.call({ method: 'GET', path: '/udf/search' }, { query }, options);
+  }
+
+  /**
+   * UDF: bars.
+   *
+   * Bars that open from `from` to before `to`, oldest first; with `countback` the newest so many before `to`, whatever `from` is. An interval without trades is absent. At most 3,000 bars: more are refused with `s` error, never cut off. Our choice.
+   *
+   * `GET /udf/history`
+   */
+  getUdfHistory(
+    query: { symbol: string; resolution: '1' | '5' | '15' | '60' | '240' | '1D' | 'D'; from?: number; to?: number; countback?: number },
+    options?: CallOptions,
+  ): Promise<Record<string, unknown>> {
+    return this.call({ method: 'GET', path: '/udf/history' }, { query }, options);
+  }
+
+  /**
    * Global RFQ status and recommended surfaces.
    *
    * Whether claims are accepted, the volumes of the tickets, the locks, the state of the chain, and which surface to use for what.
@@ -640,6 +690,20 @@ export abstract class Operations {
    */
   getLevels(options?: CallOptions): Promise<schemas.Levels> {
     return this.call({ method: 'GET', path: '/api/v1/rfq/levels' }, {}, options);
+  }
+
+  /**
+   * The desk's settled claims of a pair.
+   *
+   * Newest first, with totals of their own: no figure of the pair's book has them. Members say nothing of the client. `before` pages to older ones. Our choice.
+   *
+   * `GET /api/v1/rfq/trades`
+   */
+  getRfqTrades(
+    query: { symbol: schemas.PairSymbol; limit?: number; before?: number },
+    options?: CallOptions,
+  ): Promise<schemas.RfqTrades> {
+    return this.call({ method: 'GET', path: '/api/v1/rfq/trades' }, { query }, options);
   }
 
   /**
@@ -822,6 +886,32 @@ export abstract class Operations {
     options?: CallOptions,
   ): Promise<schemas.ClaimTransaction> {
     return this.call({ method: 'GET', path: '/api/v1/rfq/claims/{claim_id}/transaction' }, { path }, options);
+  }
+
+  /**
+   * Solana Pay: who asks for the payment.
+   *
+   * The GET of a transaction request of Solana Pay 1.1, which the wallet makes. Our choice.
+   *
+   * `GET /api/v1/rfq/claims/{claim_id}/pay`
+   */
+  getClaimPay(path: { claim_id: schemas.ClaimID }, options?: CallOptions): Promise<schemas.SolanaPayLabel> {
+    return this.call({ method: 'GET', path: '/api/v1/rfq/claims/{claim_id}/pay' }, { path }, options);
+  }
+
+  /**
+   * Solana Pay: the payment.
+   *
+   * The POST of a transaction request of Solana Pay 1.1: the claim's payment, unsigned, with a new blockhash, for the wallet that took the claim. The same warning as for the claim's `transaction`. Counts as an RFQ write. Our choice.
+   *
+   * `POST /api/v1/rfq/claims/{claim_id}/pay`
+   */
+  postClaimPay(
+    path: { claim_id: schemas.ClaimID },
+    body: schemas.SolanaPayAccount,
+    options?: CallOptions,
+  ): Promise<schemas.SolanaPayTransaction> {
+    return this.call({ method: 'POST', path: '/api/v1/rfq/claims/{claim_id}/pay' }, { path, body }, options);
   }
 
   /**

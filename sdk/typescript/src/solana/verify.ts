@@ -58,6 +58,8 @@ export async function verify(t: Transaction, terms: Terms): Promise<Cost> {
   checkAddresses(terms);
   const rest = [...t.instructions];
   const priority = budget(rest.shift(), rest.shift());
+  // A payment alone has the memo right before it, as Solana Pay has it; services of 0.1.0 put it last.
+  if (terms.receive === null && rest.length > 1 && rest.at(-2)?.kind === 'memo') rest.push(...rest.splice(-2, 1));
   await pays(rest, terms);
   const rentPayer = terms.receive ? await receives(rest, terms, terms.receive) : null;
   same('the memo', rest.shift(), { kind: 'memo', text: terms.memo, extra: [] });

@@ -199,6 +199,43 @@ export interface Trades {
     /** Newest first. */
     trades: Trade[];
 }
+/** A settled claim, without what names its client. Its form is our choice. */
+export interface RfqTrade {
+    /** Number of the sale among those of the pair, without gaps. */
+    trade_id: number;
+    price_usd: Decimal;
+    fill_usd: '250' | '1000' | '25000' | '250000' | '1000000' | '2500000';
+    base_amount: Decimal;
+    base_amount_atoms: string;
+    rail: Rail;
+    payment_amount: Decimal;
+    payment_amount_atoms: string;
+    way: 'modular' | 'atomic';
+    discount_bps: number;
+    fee_bps: number;
+    ts: Timestamp;
+    /** Transaction that delivered; null if this node does not know it. */
+    l1_signature: string | null;
+}
+/** Totals of the desk's sales of a pair. No other total has them. */
+export interface RfqTotals {
+    /** Sales since the desk's first one. */
+    trades_total: number;
+    volume_usd: Decimal;
+    fees_usd: Decimal;
+    /** Sales of the last 24 hours. */
+    trades_24h: number;
+    volume_24h_usd: Decimal;
+}
+export interface RfqTrades {
+    ok: true;
+    symbol: PairSymbol;
+    totals: RfqTotals;
+    /** Value of `before` for the page of older sales; null if there is none. */
+    next_before: number | null;
+    /** Newest first. */
+    rfq_trades: RfqTrade[];
+}
 export interface Ticker {
     ok: true;
     symbol: PairSymbol;
@@ -875,6 +912,7 @@ export interface ClaimPackage {
         url: string;
         fields: string[];
     };
+    solana_pay?: SolanaPay;
 }
 export interface Payment {
     l1_signature: Signature | null;
@@ -1406,6 +1444,9 @@ export interface MarketDebt {
     refunds_due: number;
     refunds_due_usdc: Decimal;
     refunds_due_sol: Decimal;
+    unmatched_payments: number;
+    unmatched_usdc: Decimal;
+    unmatched_sol: Decimal;
 }
 export interface MarketExamples {
     ok: boolean;
@@ -2016,6 +2057,13 @@ export interface MarketStatus {
             trades_total: number;
             volume_usd: Decimal;
         };
+        rfq_settled: {
+            trades_total: number;
+            volume_usd: Decimal;
+            fees_usd: Decimal;
+            trades_24h: number;
+            volume_24h_usd: Decimal;
+        };
         fee_coherence: null | {
             status: string;
             expected_fees_usd: Decimal;
@@ -2467,6 +2515,80 @@ export interface ScreenerEvents {
         };
     }>;
 }
+export interface UdfConfig {
+    supports_search: boolean;
+    supports_group_request: boolean;
+    supports_marks: boolean;
+    supports_timescale_marks: boolean;
+    supports_time: boolean;
+    exchanges: Array<{
+        value: string;
+        name: string;
+        desc: string;
+    }>;
+    symbols_types: Array<{
+        name: string;
+        value: string;
+    }>;
+    supported_resolutions: string[];
+    currency_codes: string[];
+}
+export interface UdfSymbol {
+    name: string;
+    ticker: string;
+    description: string;
+    type: string;
+    session: string;
+    exchange: string;
+    listed_exchange: string;
+    timezone: string;
+    format: string;
+    minmov: number;
+    minmov2: number;
+    /** A tick is minmov / pricescale. */
+    pricescale: number;
+    has_intraday: boolean;
+    has_daily: boolean;
+    has_weekly_and_monthly: boolean;
+    intraday_multipliers: string[];
+    supported_resolutions: string[];
+    volume_precision: number;
+    data_status: string;
+    currency_code: string;
+}
+/** The answer to a request that cannot be served, with status 200. */
+export interface UdfError {
+    s: 'error';
+    /** What was wrong. */
+    errmsg: string;
+}
+export interface UdfFound {
+    symbol: string;
+    full_name: string;
+    description: string;
+    exchange: string;
+    ticker: string;
+    type: string;
+}
+/** Symbols that contain the text. */
+export type UdfSearch = UdfFound[];
+/** Bars by column. Prices are numbers, as UDF has them. */
+export interface UdfBars {
+    s: 'ok';
+    /** Open times, Unix seconds, ascending. */
+    t: number[];
+    o: number[];
+    h: number[];
+    l: number[];
+    c: number[];
+    /** Volumes in the base asset. */
+    v: number[];
+}
+export interface UdfNoData {
+    s: 'no_data';
+    /** Time of the newest bar before, Unix seconds; absent: there is none. */
+    nextTime?: number;
+}
 export interface MarketSchemas {
     ok: true;
     schema: string;
@@ -2487,4 +2609,23 @@ export interface ClaimTransaction {
     /** Commitment of the blockhash in the transaction: a node with default settings, whose `preflightCommitment` is the same, accepts it at once. Our choice; services before 0.2.0 do not have it. */
     preflight_commitment: 'finalized';
     expires_at: Timestamp;
+}
+/** The payment as URLs of Solana Pay 1.1, to be opened or shown as a QR code. Our choice; services before 0.2.0 do not have it. */
+export interface SolanaPay {
+    /** Everything of the payment in a URL: the wallet builds the transaction. */
+    transfer_request: string;
+    /** A link from which the wallet gets the transaction; null unless the service's address is https, as the specification demands. */
+    transaction_request: string | null;
+}
+export interface SolanaPayLabel {
+    label: string;
+    icon: string;
+}
+export interface SolanaPayAccount {
+    account: Address;
+}
+export interface SolanaPayTransaction {
+    /** Unsigned v0 transaction, base64. */
+    transaction: string;
+    message: string;
 }
