@@ -86,9 +86,9 @@ type Settlement struct {
 	// RefundsDue counts all refunds due; Refunds may be truncated.
 	RefundsDue int
 	Refunds    []rfq.Payment
-	// Unmatched counts the payments that match no claim, Strays are the first of them.
-	Unmatched int
-	Strays    []desk.MoneyItem
+	// Unmatched counts the payments that match no claim, UnmatchedItems are the first of them.
+	Unmatched      int
+	UnmatchedItems []desk.MoneyItem
 }
 
 // desk sums up tickets, claims and refunds.
@@ -113,8 +113,8 @@ func (in *Input) desk() Desk {
 	if s := in.Settlement; s != nil {
 		d.UnderWay, d.RefundsDue = uint64(s.UnderWay), uint64(s.RefundsDue)
 		d.Unmatched = uint64(s.Unmatched)
-		for i := range s.Strays {
-			if x := &s.Strays[i]; x.Rail == market.RailUSDC {
+		for i := range s.UnmatchedItems {
+			if x := &s.UnmatchedItems[i]; x.Rail == market.RailUSDC {
 				d.UnmatchedUSDC += market.Amount(x.Amount)
 			} else {
 				d.UnmatchedSOL += market.Amount(x.Amount)

@@ -27,6 +27,29 @@ type deskPublisher struct {
 	pubs    []publication
 }
 
+// ServeTickets adds the channel tickets, with the tickets that source returns.
+func (f *Feed) ServeTickets(source Tickets) { f.desk.tickets = source }
+
+// TicketsChanged makes the feed read the desk's tickets again. It never blocks; any
+// goroutine may call it at any time.
+func (f *Feed) TicketsChanged() { f.desk.signal() }
+
+// ServeSales adds the channel rfq_trades, with the sales that source returns.
+func (f *Feed) ServeSales(source Sales) { f.desk.sales = source }
+
+// SalesChanged makes the feed read the newest sales of an instrument. It never blocks for
+// long; any goroutine may call it at any time.
+func (f *Feed) SalesChanged(in market.InstrumentID) {
+	d := &f.desk
+	d.mu.Lock()
+	if d.sold == nil {
+		d.sold = map[market.InstrumentID]struct{}{}
+	}
+	d.sold[in] = struct{}{}
+	d.mu.Unlock()
+	d.signal()
+}
+
 // deskRecord is a ticket, or a sale, with its JSON record.
 type deskRecord struct {
 	id   uint64 // the TicketID, or the number of the sale

@@ -23,22 +23,6 @@ type Sale struct {
 // limit. The feed calls it from one goroutine at a time, within Run.
 type Sales func(in market.InstrumentID, after uint64, limit int) ([]Sale, error)
 
-// ServeSales adds the channel rfq_trades, with the sales that source returns.
-func (f *Feed) ServeSales(source Sales) { f.desk.sales = source }
-
-// SalesChanged makes the feed read the newest sales of an instrument. It never blocks for
-// long; any goroutine may call it at any time.
-func (f *Feed) SalesChanged(in market.InstrumentID) {
-	d := &f.desk
-	d.mu.Lock()
-	if d.sold == nil {
-		d.sold = map[market.InstrumentID]struct{}{}
-	}
-	d.sold[in] = struct{}{}
-	d.mu.Unlock()
-	d.signal()
-}
-
 // refreshSales collects the books of the instruments that have new sales, and in a new epoch
 // those of all.
 func (d *deskPublisher) refreshSales() {

@@ -24,13 +24,6 @@ const (
 // from one goroutine at a time, within Run.
 type Tickets func(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64)
 
-// ServeTickets adds the channel tickets, with the tickets that source returns.
-func (f *Feed) ServeTickets(source Tickets) { f.desk.tickets = source }
-
-// TicketsChanged makes the feed read the desk's tickets again. It never blocks; any
-// goroutine may call it at any time.
-func (f *Feed) TicketsChanged() { f.desk.signal() }
-
 // refreshTickets reads all tickets and collects the books that have changed.
 func (d *deskPublisher) refreshTickets() {
 	f := d.feed

@@ -215,7 +215,7 @@ func (s *Service) facts() *catalog.Cache {
 			}
 			if h.Money.Unmatched > 0 {
 				// If the store cannot be read, which its readiness check reports, there is the number alone.
-				in.Settlement.Strays, _ = s.settlement.Money(desk.MoneyUnmatched, desk.MoneyCursor{}, maxUnmatched)
+				in.Settlement.UnmatchedItems, _ = s.settlement.Money(desk.MoneyUnmatched, desk.MoneyCursor{}, maxUnmatched)
 			}
 		}
 		return in

@@ -121,6 +121,9 @@ func newService(o Options) *Service {
 
 func (s *Service) openAll(ctx context.Context) (err error) {
 	if s.storage == nil {
+		if err := writeDemoHistory(ctx, s); err != nil {
+			return err
+		}
 		if s.storage, err = openStorage(s.cfg.DataDir, s.journalOptions(), s.log); err != nil {
 			return err
 		}

@@ -1,7 +1,9 @@
 package rfq
 
 import (
+	"context"
 	"encoding/base64"
+	"errors"
 
 	"blockdesk/desk"
 	"blockdesk/engine/event"
@@ -64,6 +66,24 @@ func (e *Endpoints) serveTransaction(segment []byte) (*wire.Page, *wire.Problem)
 		return nil, problem
 	}
 	return &wire.Page{Body: appendTransaction(&h.Claim, pack)}, nil
+}
+
+// freshPackage returns a fresh transaction of a reserved claim.
+func (e *Endpoints) freshPackage(id market.ClaimID) (*desk.Package, *wire.Problem) {
+	const later = "Ask again later."
+	if e.backend.Settlement == nil || e.backend.Settlement.Ready() != nil {
+		return nil, terms.ChainUnavailable(later)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), terms.SettlementTimeout)
+	defer cancel()
+	pack, err := e.backend.Settlement.FreshPackage(ctx, id)
+	switch {
+	case errors.Is(err, desk.ErrUnknownBuild):
+		return nil, terms.Refusal(event.ReasonUnknownClaim)
+	case err != nil:
+		return nil, terms.SettlementProblem(err, later)
+	}
+	return &pack, nil
 }
 
 // appendTransaction renders a fresh transaction.

@@ -2,6 +2,7 @@ package rfq
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"strconv"
 	"time"
@@ -118,4 +119,47 @@ func appendVerification(w *terms.Writer, v *desk.Verdict) []byte {
 	dst = append(terms.AppendClaimHead(dst, v.Claim), `,"verified":true,"payment":`...)
 	dst = terms.AppendPayment(dst, v.Payment)
 	return append(w.Delivery(append(dst, `,"delivery":`...), v.Claim, &v.Delivery), '}')
+}
+
+// servePay answers the GET of a transaction request: who asks for the payment.
+func (e *Endpoints) servePay(segment []byte) (*wire.Page, *wire.Problem) {
+	h, problem := e.findClaim(segment)
+	if problem != nil {
+		return nil, problem
+	}
+	label := ""
+	if t := e.backend.View().Ticket(h.Claim.Terms.Ticket); t != nil {
+		label = t.Label
+	}
+	dst := wire.AppendText([]byte(`{"label":`), payLabel(label))
+	dst = wire.AppendText(append(dst, `,"icon":`...), e.urls.Base+pathIcon)
+	return wire.NewPage(append(dst, '}')), nil
+}
+
+// postPay answers the POST of a transaction request: the payment, with a fresh blockhash, for
+// the wallet that has taken the claim and no other.
+func (e *Endpoints) postPay(p *wire.Post) (*wire.Answer, *wire.Problem) {
+	h, problem := e.findClaim(p.Segment)
+	if problem != nil {
+		return nil, problem
+	}
+	var m wire.Members
+	if bad := wire.DecodeObject(p.Body, payAccount, &m); bad != nil {
+		return nil, bad
+	}
+	switch account, ok := wire.ParseAddress(m.Get(0)); {
+	case !ok:
+		return nil, wire.InvalidMember(payAccount[0].Name, "not_an_address")
+	case account != h.Claim.Wallet:
+		return nil, wire.InvalidMember(payAccount[0].Name, "other_wallet")
+	case h.Claim.Mode != rfq.Modular || h.Claim.State != rfq.ClaimReserved:
+		return nil, terms.Refusal(event.ReasonClaimState)
+	}
+	pack, bad := e.freshPackage(h.Claim.ID)
+	if bad != nil {
+		return nil, bad
+	}
+	dst := append(make([]byte, 0, 256+2*len(pack.Transaction)), `{"transaction":"`...)
+	dst = append(base64.StdEncoding.AppendEncode(dst, pack.Transaction), `","message":`...)
+	return &wire.Answer{Status: 200, Body: append(wire.AppendText(dst, "Claim "+pack.Memo), '}')}, nil
 }

@@ -71,7 +71,7 @@ func (e *Endpoints) reads() []wire.Route {
 		return r
 	}
 	const both = wire.OnREST
-	trades := wire.Get(PathTrades, both, wire.LiveData, wire.MarketLimit, wire.GroupRFQ, e.serveTrades)
+	trades := wire.Get(PathTrades, both, wire.LiveData, wire.MarketLimit, wire.GroupRFQ, (&sales{&e.backend, e.now}).serveTrades)
 	// A follower has the sales since it has joined, and no settlement.
 	trades.Query, trades.Params, trades.LeaderOnly = "symbol={symbol}", []string{"symbol", "limit", "before"}, true
 	return []wire.Route{
@@ -154,4 +154,11 @@ func (e *Endpoints) Tickets(each func(in market.InstrumentID, id market.TicketID
 		each(t.ticket.Instrument, t.ticket.ID, t.full)
 	}
 	return now.view.Seq, now.view.At
+}
+
+// Sales calls each for the sales of an instrument with numbers above after, newest first, at
+// most limit, with their records as in the list of trades, which never change. It is safe for
+// concurrent use. Errors: those of the desk and of the settlement.
+func (e *Endpoints) Sales(in market.InstrumentID, after uint64, limit int, each func(s *desk.Sale, record []byte)) error {
+	return (&sales{&e.backend, e.now}).each(in, after, limit, each)
 }

@@ -21,9 +21,15 @@ const (
 // dayNanos is the length of the window of the list's totals.
 const dayNanos = int64(24 * 60 * 60 * 1e9)
 
+// sales serves the desk's sales. It is safe for concurrent use.
+type sales struct {
+	backend *terms.Backend
+	now     func() int64 // Unix nanoseconds
+}
+
 // serveTrades serves the settled claims of an instrument, newest first. They are the desk's
 // business and never trades of a book: ticker, candles and volumes do not have them.
-func (e *Endpoints) serveTrades(query []byte) (*wire.Page, *wire.Problem) {
+func (e *sales) serveTrades(query []byte) (*wire.Page, *wire.Problem) {
 	in, bad := wire.Symbol(query, e.backend.Instruments)
 	if bad != nil {
 		return nil, bad
@@ -76,7 +82,7 @@ func appendSalesTotals(dst []byte, all, day *desk.SalesTotals) []byte {
 
 // appendSale appends a sale without what would name its client. l1_signature is the
 // transaction that delivered; null if this node does not know it.
-func (e *Endpoints) appendSale(dst []byte, w *terms.Writer, s *desk.Sale) ([]byte, error) {
+func (e *sales) appendSale(dst []byte, w *terms.Writer, s *desk.Sale) ([]byte, error) {
 	var delivery [64]byte
 	if e.backend.Settlement != nil {
 		var err error
@@ -87,10 +93,8 @@ func (e *Endpoints) appendSale(dst []byte, w *terms.Writer, s *desk.Sale) ([]byt
 	return w.Sale(dst, s, &delivery), nil
 }
 
-// Sales calls each for the sales of an instrument with numbers above after, newest first, at
-// most limit, with their records as in the list of trades, which never change. It is safe for
-// concurrent use. Errors: those of the desk and of the settlement.
-func (e *Endpoints) Sales(in market.InstrumentID, after uint64, limit int, each func(s *desk.Sale, record []byte)) error {
+// each is Endpoints.Sales.
+func (e *sales) each(in market.InstrumentID, after uint64, limit int, each func(s *desk.Sale, record []byte)) error {
 	list, err := e.backend.Desk.Sales(in, 0, limit)
 	if err != nil {
 		return err

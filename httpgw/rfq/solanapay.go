@@ -1,15 +1,11 @@
 package rfq
 
 import (
-	"context"
-	"encoding/base64"
-	"errors"
 	"net/url"
 	"strings"
 
 	"blockdesk/catalog"
 	"blockdesk/desk"
-	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/terms"
 	"blockdesk/httpgw/wire"
@@ -65,69 +61,8 @@ func payLabel(label string) string {
 	return label
 }
 
-// servePay answers the GET of a transaction request: who asks for the payment.
-func (e *Endpoints) servePay(segment []byte) (*wire.Page, *wire.Problem) {
-	h, problem := e.findClaim(segment)
-	if problem != nil {
-		return nil, problem
-	}
-	label := ""
-	if t := e.backend.View().Ticket(h.Claim.Terms.Ticket); t != nil {
-		label = t.Label
-	}
-	dst := wire.AppendText([]byte(`{"label":`), payLabel(label))
-	dst = wire.AppendText(append(dst, `,"icon":`...), e.urls.Base+pathIcon)
-	return wire.NewPage(append(dst, '}')), nil
-}
-
 // pathIcon is the picture that wallets show beside the label.
 const pathIcon = "/board/icon.svg"
 
 // payAccount is the body of the POST of a transaction request.
 var payAccount = []wire.Member{{Name: "account", Kind: wire.TextMember, MaxLen: wire.MaxAddressText}}
-
-// postPay answers the POST of a transaction request: the payment, with a fresh blockhash, for
-// the wallet that has taken the claim and no other.
-func (e *Endpoints) postPay(p *wire.Post) (*wire.Answer, *wire.Problem) {
-	h, problem := e.findClaim(p.Segment)
-	if problem != nil {
-		return nil, problem
-	}
-	var m wire.Members
-	if bad := wire.DecodeObject(p.Body, payAccount, &m); bad != nil {
-		return nil, bad
-	}
-	switch account, ok := wire.ParseAddress(m.Get(0)); {
-	case !ok:
-		return nil, wire.InvalidMember(payAccount[0].Name, "not_an_address")
-	case account != h.Claim.Wallet:
-		return nil, wire.InvalidMember(payAccount[0].Name, "other_wallet")
-	case h.Claim.Mode != rfq.Modular || h.Claim.State != rfq.ClaimReserved:
-		return nil, terms.Refusal(event.ReasonClaimState)
-	}
-	pack, bad := e.freshPackage(h.Claim.ID)
-	if bad != nil {
-		return nil, bad
-	}
-	dst := append(make([]byte, 0, 256+2*len(pack.Transaction)), `{"transaction":"`...)
-	dst = append(base64.StdEncoding.AppendEncode(dst, pack.Transaction), `","message":`...)
-	return &wire.Answer{Status: 200, Body: append(wire.AppendText(dst, "Claim "+pack.Memo), '}')}, nil
-}
-
-// freshPackage returns a fresh transaction of a reserved claim.
-func (e *Endpoints) freshPackage(id market.ClaimID) (*desk.Package, *wire.Problem) {
-	const later = "Ask again later."
-	if e.backend.Settlement == nil || e.backend.Settlement.Ready() != nil {
-		return nil, terms.ChainUnavailable(later)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), terms.SettlementTimeout)
-	defer cancel()
-	pack, err := e.backend.Settlement.FreshPackage(ctx, id)
-	switch {
-	case errors.Is(err, desk.ErrUnknownBuild):
-		return nil, terms.Refusal(event.ReasonUnknownClaim)
-	case err != nil:
-		return nil, terms.SettlementProblem(err, later)
-	}
-	return &pack, nil
-}

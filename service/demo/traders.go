@@ -150,11 +150,7 @@ func (t *trader) run(ctx context.Context, address, target string) error {
 
 // make moves the mid price a little and replaces the orders of a few levels.
 func (t *trader) make(b *pairBook) error {
-	anchor := startPrices[b.in.Symbol]
-	if home, err := market.MulDivFloor(anchor, market.Pow10(int(b.in.PriceDecimals)), 1_000_000*b.in.Tick); err == nil && home > 0 {
-		b.mid = (b.mid*199 + home) / 200 // drifts back, so that a demo left alone stays in its band
-	}
-	b.mid += uint64(t.rng.IntN(int(b.step)+1)) - b.step/2
+	t.drift(b)
 	for range 4 {
 		side, level := market.Side(1+t.rng.IntN(2)), t.rng.IntN(levels)
 		if err := t.quote(b, side, level); err != nil {
@@ -164,14 +160,28 @@ func (t *trader) make(b *pairBook) error {
 	return nil
 }
 
-func (t *trader) quote(b *pairBook, side market.Side, level int) error {
-	key := b.in.Symbol + "/" + side.String() + "/" + strconv.Itoa(level)
+// drift moves the mid price a little.
+func (t *trader) drift(b *pairBook) {
+	anchor := startPrices[b.in.Symbol]
+	if home, err := market.MulDivFloor(anchor, market.Pow10(int(b.in.PriceDecimals)), 1_000_000*b.in.Tick); err == nil && home > 0 {
+		b.mid = (b.mid*199 + home) / 200 // drifts back, so that a demo left alone stays in its band
+	}
+	b.mid += uint64(t.rng.IntN(int(b.step)+1)) - b.step/2
+}
+
+// offer returns the price and quantity of the maker's order at a level.
+func (t *trader) offer(b *pairBook, side market.Side, level int) (price, qty uint64) {
 	away := b.step * uint64(level+1)
-	price := b.mid + away
+	price = b.mid + away
 	if side == market.Buy {
 		price = b.mid - away
 	}
-	qty := uint64(b.in.MinQty) * uint64(50_000+t.rng.IntN(500_000)) / 100
+	return price, uint64(b.in.MinQty) * uint64(50_000+t.rng.IntN(500_000)) / 100
+}
+
+func (t *trader) quote(b *pairBook, side market.Side, level int) error {
+	key := b.in.Symbol + "/" + side.String() + "/" + strconv.Itoa(level)
+	price, qty := t.offer(b, side, level)
 	t.mu.Lock()
 	o := t.slots[key]
 	if o == nil {
@@ -193,14 +203,19 @@ func (t *trader) quote(b *pairBook, side market.Side, level int) error {
 	return t.client.Send("G", append(body, "41="+old+"\x01"...))
 }
 
-// take crosses the spread with a small immediate order.
-func (t *trader) take(b *pairBook) error {
-	side := market.Side(1 + t.rng.IntN(2))
-	price := b.mid + 20*b.step
+// cross returns a small order that crosses the spread.
+func (t *trader) cross(b *pairBook) (side market.Side, price, qty uint64) {
+	side = market.Side(1 + t.rng.IntN(2))
+	price = b.mid + 20*b.step
 	if side == market.Sell {
 		price = b.mid - 20*b.step
 	}
-	qty := uint64(b.in.MinQty) * uint64(1_000+t.rng.IntN(40_000)) / 100
+	return side, price, uint64(b.in.MinQty) * uint64(1_000+t.rng.IntN(40_000)) / 100
+}
+
+// take crosses the spread with a small immediate order.
+func (t *trader) take(b *pairBook) error {
+	side, price, qty := t.cross(b)
 	return t.client.Send("D", t.order(b, side, t.newID(), price, qty, "59=3\x01"))
 }
 
