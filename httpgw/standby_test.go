@@ -276,8 +276,8 @@ func TestReadOnly(t *testing.T) {
 		"POST " + rfqapi.PathAtomic: true, "POST " + rfqapi.PathNativeVerify: true, "POST " + rfqapi.PathAliasVerify: true, "POST " + rfqapi.PathFallbackVerify: true,
 		"POST " + terms.PathHandshake: true, "POST " + terms.PathBuild: true, "POST " + terms.PathSubmit: true,
 		"GET " + rfqapi.PathRFQ + "claims/{claim_id}": true, "GET " + rfqapi.PathRFQ + "claims/{claim_id}/transaction": true,
+		"GET " + rfqapi.PathRFQ + "claims/{claim_id}/pay": true, "POST " + rfqapi.PathRFQ + "claims/{claim_id}/pay": true, "GET " + rfqapi.PathTrades: true,
 		"GET " + terms.PathBuilds + terms.BuildSegment: true,
-		"GET " + rfqapi.PathTrades:                     true,
 		"GET " + rfqapi.PathStatus:                     true, "GET " + rfqapi.PathDeskStatus: true,
 	}
 	seen := 0
