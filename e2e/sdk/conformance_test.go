@@ -414,6 +414,12 @@ func goodQueries(path string) []string {
 		return []string{symbol, symbol + "&limit=1", "?limit=1440&interval=1d&symbol=92C%2fSLUSD", symbol + "&timeframe=1h", symbol + "&before=1"}
 	case "/api/v1/market/candles", "/candles.json":
 		return []string{"", symbol, "?timeframe=1h&limit=120", "?interval=1h", "?before=1795312800000"}
+	case "/udf/symbols":
+		return []string{symbol, "?symbol=X/Y"}
+	case "/udf/history":
+		return []string{symbol + "&resolution=60", symbol + "&resolution=1D&countback=1", symbol}
+	case "/api/v1/rfq/trades":
+		return []string{symbol, symbol + "&limit=1", symbol + "&before=1"}
 	case "/api/v1/market/depth", "/api/v1/market/trades":
 		return []string{symbol, symbol + "&limit=1", "?limit=100&symbol=92C%2fSLUSD"}
 	case "/trades.json":
@@ -429,7 +435,7 @@ func goodQueries(path string) []string {
 // know, so that a misspelt one is not ignored.
 var knownParameters = []string{
 	"/api/v1/market/ticker", "/api/v1/market/depth", "/api/v1/market/trades", "/api/v1/market/klines", "/api/v1/market/candles",
-	"/trades.json", "/candles.json",
+	"/trades.json", "/candles.json", "/api/v1/rfq/trades",
 }
 
 // badQueries are what it may not, with the code and reason of the refusal.
@@ -626,6 +632,7 @@ func (c *conformance) request(method, path, body string, right bool) {
 // names; others need a chain. Those of DvP have somebody else's key and token.
 var exampleCodes = map[string]string{
 	"Quote": "", "HandshakeRequest": "", "HandshakeProof": "INVALID_FIELD", "Build": "TAKER_NON_ADMIS_JETON", "Submit": "TAKER_NON_ADMIS_JETON",
+	"SolanaPay": "UNKNOWN_CLAIM",
 }
 
 // examples sends each example of a body: it works as it is printed, where there
@@ -637,7 +644,7 @@ func (c *conformance) examples() {
 			c.t.Errorf("%s %s has no example: %v", o.Method, o.Path, err)
 		}
 		for name, body := range examples {
-			a := c.send(o.Method, urls(&o)[0], o.Path, o.Path, string(body))
+			a := c.send(o.Method, urls(&o)[0], o.Path, segments.Replace(o.Path), string(body))
 			want := "CHAIN_UNAVAILABLE"
 			for beginning, code := range exampleCodes {
 				if strings.HasPrefix(name, beginning) {

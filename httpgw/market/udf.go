@@ -332,9 +332,9 @@ func appendBars(in *market.Instrument, bars []archive.Candle) []byte {
 	return append(dst, '}')
 }
 
-// serveTime returns the Unix time in seconds as text.
+// serveTime returns the Unix time in seconds, which is both JSON and the text of the protocol.
 func (u *udfPages) serveTime([]byte) (*wire.Page, *wire.Problem) {
-	return &wire.Page{Body: strconv.AppendInt(nil, u.now()/nanosPerSecond, 10), Media: "text/plain; charset=utf-8"}, nil
+	return &wire.Page{Body: strconv.AppendInt(nil, u.now()/nanosPerSecond, 10)}, nil
 }
 
 // udfError returns the answer to a request that cannot be served.

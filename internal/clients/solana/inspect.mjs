@@ -107,7 +107,10 @@ async function expected(terms, rentPayer) {
   if (terms.deliver) {
     list.push(await create(terms.deliver, rentPayer), await pay(terms.deliver, terms.desk, terms.deliver.reference));
   }
-  list.push({ kind: 'memo', text: terms.memo, extra: [] });
+  const memo = { kind: 'memo', text: terms.memo, extra: [] };
+  // Right before a payment that is alone, as Solana Pay has it; otherwise last.
+  if (terms.pay && !terms.deliver) list.unshift(memo);
+  else list.push(memo);
   return list;
 }
 

@@ -309,6 +309,10 @@ def files_udf_history(symbol: str, resolution: str, *, from_: Optional[int] = No
     return Call("GET", "/udf/history", kinds={200: Any}, query={"symbol": symbol, "resolution": resolution, "from": from_, "to": to, "countback": countback})
 
 
+def files_udf_time() -> Call[int]:
+    return Call("GET", "/udf/time", kinds={200: int})
+
+
 def rfq_status() -> Call[RFQStatus]:
     return Call("GET", "/api/v1/rfq/status", kinds={200: RFQStatus})
 

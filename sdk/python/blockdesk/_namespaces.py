@@ -1207,6 +1207,10 @@ class Files(Namespace):
         """
         return self._client.request(calls.files_udf_history(symbol, resolution, from_=from_, to=to, countback=countback))
 
+    def udf_time(self) -> int:
+        """UDF: time of the service: ``GET /udf/time``."""
+        return self._client.request(calls.files_udf_time())
+
     def well_known_svc_rfq(self) -> Discovery:
         """RFQ discovery document: ``GET /.well-known/svc-rfq.json``."""
         return self._client.request(calls.files_well_known_svc_rfq())
@@ -1400,6 +1404,10 @@ class AsyncFiles(AsyncNamespace):
         countback: Number of bars.
         """
         return await self._client.request(calls.files_udf_history(symbol, resolution, from_=from_, to=to, countback=countback))
+
+    async def udf_time(self) -> int:
+        """UDF: time of the service: ``GET /udf/time``."""
+        return await self._client.request(calls.files_udf_time())
 
     async def well_known_svc_rfq(self) -> Discovery:
         """RFQ discovery document: ``GET /.well-known/svc-rfq.json``."""

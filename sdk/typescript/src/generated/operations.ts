@@ -638,6 +638,17 @@ export abstract class Operations {
   }
 
   /**
+   * UDF: time of the service.
+   *
+   * Unix time in seconds. Our choice.
+   *
+   * `GET /udf/time`
+   */
+  getUdfTime(options?: CallOptions): Promise<Record<string, unknown>> {
+    return this.call({ method: 'GET', path: '/udf/time' }, {}, options);
+  }
+
+  /**
    * Global RFQ status and recommended surfaces.
    *
    * Whether claims are accepted, the volumes of the tickets, the locks, the state of the chain, and which surface to use for what.

@@ -501,6 +501,14 @@ export declare abstract class Operations {
         countback?: number;
     }, options?: CallOptions): Promise<Record<string, unknown>>;
     /**
+     * UDF: time of the service.
+     *
+     * Unix time in seconds. Our choice.
+     *
+     * `GET /udf/time`
+     */
+    getUdfTime(options?: CallOptions): Promise<Record<string, unknown>>;
+    /**
      * Global RFQ status and recommended surfaces.
      *
      * Whether claims are accepted, the volumes of the tickets, the locks, the state of the chain, and which surface to use for what.

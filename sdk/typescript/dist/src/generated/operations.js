@@ -542,6 +542,16 @@ export class Operations {
         return this.call({ method: 'GET', path: '/udf/history' }, { query }, options);
     }
     /**
+     * UDF: time of the service.
+     *
+     * Unix time in seconds. Our choice.
+     *
+     * `GET /udf/time`
+     */
+    getUdfTime(options) {
+        return this.call({ method: 'GET', path: '/udf/time' }, {}, options);
+    }
+    /**
      * Global RFQ status and recommended surfaces.
      *
      * Whether claims are accepted, the volumes of the tickets, the locks, the state of the chain, and which surface to use for what.
