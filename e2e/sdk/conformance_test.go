@@ -442,7 +442,7 @@ var knownParameters = []string{
 func badQueries(path string) map[string][2]string {
 	bad := map[string][2]string{}
 	switch path {
-	case "/api/v1/market/depth", "/api/v1/market/trades":
+	case "/api/v1/market/depth", "/api/v1/market/trades", "/api/v1/rfq/trades":
 		for _, limit := range []string{"0", "-1", "", "x", "1.0", "1001", "9999999999"} {
 			bad["?symbol="+programtest.Symbol+"&limit="+limit] = [2]string{"INVALID_LIMIT", ""}
 		}
