@@ -25,7 +25,7 @@ type deliveries struct {
 	builder *builder
 	guard   *guard
 	key     *deskKey
-	search  *search
+	search  *deliverySearch
 }
 
 // deliver sends the tokens of a paid claim. It signs no new delivery while an old

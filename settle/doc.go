@@ -85,7 +85,8 @@
 //
 // The refund goes to the wallet that owned what was paid, by the desk's record. Before
 // step 3 the store is asked for another refund of the payment, and the chain is searched
-// by the payment's reference, so an old backup costs time, not money. A payment whose
+// by the payment's reference, so an old backup costs time, not money. Searches believe
+// no single node: see package search. A payment whose
 // refund is under way by the journal, and whose transaction the store lacks, is looked for
 // by the tracker. The lock of deliveries stops refunds before step 4.
 //
@@ -127,13 +128,13 @@
 // # Cost
 //
 // A package costs one derivation of accounts and one commit. A submission costs one
-// simulation by a node, one request of the desk and one sync. A delivery costs two
-// calls of a node before it is signed: the search and the simulation. The benchmarks
+// simulation by a node, one request of the desk and one sync. A delivery costs one
+// call of every node before it is signed, the search, and the simulation by one. The benchmarks
 // have the times.
 //
 // # Limits
 //
-// MaxDeliverers, MaxDeliveryAttempts, MaxTreasury, MinLife, stripes, maxSearched, and
+// MaxDeliverers, MaxDeliveryAttempts, MaxTreasury, MinLife, stripes, and
 // those of the packages below. Jobs and refunds in memory are at most the engine's
 // claims and refunds: rfq.MaxClaims, rfq.MaxRefunds.
 //

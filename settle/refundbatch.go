@@ -15,6 +15,7 @@ import (
 	"blockdesk/market"
 	"blockdesk/settle/binding"
 	"blockdesk/settle/cosign"
+	"blockdesk/settle/search"
 	"blockdesk/settle/store"
 )
 
@@ -119,34 +120,26 @@ func (r *refunder) recordAgain(p *rfq.Payment, list []*store.Refund) error {
 }
 
 // unrecordedRefund searches the chain for a refund of a payment that is not among known.
-// It finds refunds that were sent before the restore of an old backup; the tracker finds
-// their end. As with deliveries, only the newest transactions are read. Errors: errLater if
-// there is one, [ErrChain].
+// It finds what was sent before the restore of an old backup: the tracker finds its end. As
+// with deliveries, only the newest transactions are read. Errors: errLater if there is one,
+// [ErrChain].
 func (r *refunder) unrecordedRefund(ctx context.Context, p *rfq.Payment, known []*store.Refund) error {
-	infos, err := r.node.Signatures(ctx, binding.RefundReference(p.Signature), rpc.Page{Limit: maxSearched + len(known)}, rpc.Confirmed)
-	if err != nil {
+	query := search.Search{Reference: binding.RefundReference(p.Signature), Ours: func(message []byte) bool {
+		shape, err := cosign.CheckRefund(message, r.signer.Address())
+		return err == nil && slices.ContainsFunc(shape.Items, func(x cosign.RefundItem) bool { return x.Payment == p.Signature })
+	}}
+	for _, x := range known {
+		query.Known = append(query.Known, x.Signature)
+	}
+	result, err := query.Run(ctx, r.node)
+	switch {
+	case err != nil:
 		return fmt.Errorf("%w: %w", ErrChain, err)
+	case result.Found == nil:
+		return nil
 	}
-	for i := range infos {
-		signature := infos[i].Signature
-		if infos[i].Failed || slices.ContainsFunc(known, func(x *store.Refund) bool { return x.Signature == signature }) {
-			continue
-		}
-		t, ok, err := r.node.Transaction(ctx, signature, rpc.Confirmed)
-		switch {
-		case err != nil:
-			return fmt.Errorf("%w: reading transaction %s: %w", ErrChain, signature, err)
-		case !ok:
-			return fmt.Errorf("%w: a node lists transaction %s, but does not return it", ErrChain, signature)
-		}
-		shape, err := cosign.CheckRefund(t.Tx.Signed, r.signer.Address())
-		if err != nil || t.Failed || !slices.ContainsFunc(shape.Items, func(x cosign.RefundItem) bool { return x.Payment == p.Signature }) {
-			continue
-		}
-		r.log.Error("refund on the chain without its record", "payment", solana.Signature(p.Signature).String(), "refund", signature.String())
-		return r.adopt(p, tx.MessageHash(t.Tx.Signed))
-	}
-	return nil
+	r.log.Error("refund on the chain without its record", "payment", solana.Signature(p.Signature).String(), "refund", result.Found.Signature().String())
+	return r.adopt(p, tx.MessageHash(result.Found.Tx.Signed))
 }
 
 // checkPayer checks that the payer's account for the asset exists. The refund goes to the

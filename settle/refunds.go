@@ -115,7 +115,7 @@ const (
 type audits struct {
 	*env
 	refunds *refunds
-	search  *search
+	search  *deliverySearch
 }
 
 // audit checks whether a claim whose refund is due was delivered after all. That can

@@ -10,22 +10,25 @@ import (
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/settle/binding"
 	"blockdesk/settle/cosign"
+	"blockdesk/settle/search"
 	"blockdesk/settle/store"
 )
 
-// maxSearched bounds the transactions that are read to find a delivery that the
-// store lacks.
-const maxSearched = 32
+var (
+	errMayLand = errors.New("an earlier delivery may still land")
+	// errDisagree: some nodes have a delivery that others deny.
+	errDisagree = errors.New("nodes disagree about a delivery")
+)
 
-// search finds a claim's deliveries on the chain.
-type search struct{ *env }
+// deliverySearch finds a claim's deliveries on the chain.
+type deliverySearch struct{ *env }
 
 // unrecordedDelivery searches the chain for a delivery of the claim that is not
 // among known; nil if there is none. A stranger may name the claim's reference as
 // often as it likes, so only the newest transactions are read: the search is for
 // restored backups, not for defence against strangers. Errors: errLater,
 // [ErrChain], errors of the desk.
-func (s *search) unrecordedDelivery(ctx context.Context, c *rfq.Claim, known []store.Transaction) (*ledger.Confirmed, error) {
+func (s *deliverySearch) unrecordedDelivery(ctx context.Context, c *rfq.Claim, known []store.Transaction) (*ledger.Confirmed, error) {
 	h, ok, err := s.desk.Claim(c.ID)
 	switch {
 	case err != nil:
@@ -33,39 +36,27 @@ func (s *search) unrecordedDelivery(ctx context.Context, c *rfq.Claim, known []s
 	case !ok || len(h.Payments) == 0:
 		return nil, errLater // the desk's store is behind our consumer
 	}
-	page := rpc.Page{Limit: maxSearched + len(h.Payments) + len(known)}
-	infos, err := s.node.Signatures(ctx, binding.Reference(c.ID), page, rpc.Confirmed)
+	query := search.Search{Reference: binding.Reference(c.ID), Ours: func(message []byte) bool {
+		shape, err := cosign.CheckDelivery(message, s.signer.Address())
+		return err == nil && shape.Claim == c.ID
+	}}
+	for i := range h.Payments {
+		query.Known = append(query.Known, h.Payments[i].Signature)
+	}
+	for i := range known {
+		query.Known = append(query.Known, known[i].Signature())
+	}
+	result, err := query.Run(ctx, s.node)
 	if err != nil {
 		return nil, chainError(c.ID, err)
 	}
-	skip := map[solana.Signature]bool{}
-	for i := range h.Payments {
-		skip[h.Payments[i].Signature] = true
-	}
-	for i := range known {
-		skip[known[i].Signature()] = true
-	}
-	for i := range infos {
-		if infos[i].Failed || skip[infos[i].Signature] {
-			continue
-		}
-		t, ok, err := s.node.Transaction(ctx, infos[i].Signature, rpc.Confirmed)
-		switch {
-		case err != nil:
-			return nil, chainError(c.ID, err)
-		case !ok: // another node has listed it, or the node lies
-			return nil, chainError(c.ID, fmt.Errorf("a node lists transaction %s, but does not return it", infos[i].Signature))
-		}
-		if shape, err := cosign.CheckDelivery(t.Tx.Signed, s.signer.Address()); err == nil && shape.Claim == c.ID && !t.Failed {
-			return t, nil
-		}
-	}
-	return nil, nil
+	return result.Found, nil
 }
 
 // landedDelivery returns the first delivery of the list that is in a confirmed block
-// and has not failed. Errors: [ErrChain], also while one may still land.
-func (s *search) landedDelivery(ctx context.Context, list []store.Transaction) (signature solana.Signature, slot uint64, found bool, err error) {
+// and has not failed, as a majority of the configured nodes reports. Errors: [ErrChain],
+// also while one may still land or the nodes disagree.
+func (s *deliverySearch) landedDelivery(ctx context.Context, list []store.Transaction) (signature solana.Signature, slot uint64, found bool, err error) {
 	var signatures []solana.Signature
 	lastValid := uint64(0)
 	for i := range list {
@@ -78,23 +69,55 @@ func (s *search) landedDelivery(ctx context.Context, list []store.Transaction) (
 		return signature, 0, false, nil
 	}
 	claim := list[0].Claim()
-	// The position comes first, so that a transaction which is unknown after it
-	// cannot land.
-	reached, err := s.node.Position(ctx, rpc.Finalized)
+	views, err := s.node.StatusesFromAll(ctx, signatures)
 	if err != nil {
 		return signature, 0, false, chainError(claim, err)
 	}
-	statuses, _, err := s.node.Statuses(ctx, signatures, true)
-	if err != nil {
+	at, slot, err := landed(views, len(signatures), lastValid)
+	switch {
+	case err != nil:
 		return signature, 0, false, chainError(claim, err)
+	case at < 0:
+		return signature, 0, false, nil
 	}
-	for i := range statuses {
-		if statuses[i].Known && !statuses[i].Failed && statuses[i].Level != rpc.Processed {
-			return signatures[i], statuses[i].Slot, true, nil
+	return signatures[at], slot, true, nil
+}
+
+// landed returns the index and slot of the first of n transactions that a majority of the
+// nodes has in a confirmed block, and -1 if a majority says that each has failed or can
+// never land: a node's statuses are newer than its position. Errors: [search.ErrNodes],
+// errMayLand, errDisagree.
+func landed(views []rpc.NodeStatuses, n int, lastValid uint64) (at int, slot uint64, err error) {
+	majority := len(views)/2 + 1
+	answered, past, seen := 0, 0, false
+	var failure error
+	has := make([]int, n)
+	for i := range views {
+		v := &views[i]
+		if v.Err != nil || len(v.Statuses) != n {
+			failure = v.Err
+			continue
+		}
+		answered++
+		if v.Finalized.Height > lastValid && v.Slot >= v.Finalized.Slot {
+			past++
+		}
+		for k := range v.Statuses {
+			if x := &v.Statuses[k]; x.Known && !x.Failed && x.Level != rpc.Processed {
+				seen = true
+				if has[k]++; has[k] >= majority {
+					return k, x.Slot, nil
+				}
+			}
 		}
 	}
-	if reached.Height <= lastValid {
-		return signature, 0, false, chainError(claim, fmt.Errorf("an earlier delivery may still land: waiting for block height %d", lastValid+1))
+	switch {
+	case answered < majority:
+		return -1, 0, errors.Join(fmt.Errorf("%w: %d of %d have statuses", search.ErrNodes, answered, len(views)), failure)
+	case seen:
+		return -1, 0, errDisagree
+	case past < majority:
+		return -1, 0, fmt.Errorf("%w: waiting for block height %d", errMayLand, lastValid+1)
 	}
-	return signature, 0, false, nil
+	return -1, 0, nil
 }

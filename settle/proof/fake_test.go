@@ -73,6 +73,11 @@ func (f *fakeNode) FindTransaction(ctx context.Context, s solana.Signature, leve
 	return f.Transaction(ctx, s, level)
 }
 
+func (f *fakeNode) TransactionFromEach(ctx context.Context, s solana.Signature, level rpc.Commitment) ([]rpc.NodeTransaction, error) {
+	c, _, err := f.Transaction(ctx, s, level)
+	return []rpc.NodeTransaction{{Upstream: "fake", Err: err, Transaction: c}}, nil
+}
+
 func (f *fakeNode) Signatures(_ context.Context, a solana.Address, page rpc.Page, _ rpc.Commitment) ([]rpc.SignatureInfo, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -2,15 +2,16 @@ package proof
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/payment"
-	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle/binding"
 	"blockdesk/settle/cosign"
+	"blockdesk/settle/search"
 )
 
 // Reasons of unmatched payments after the restore of an old backup: the chain has a
@@ -26,9 +27,8 @@ const (
 )
 
 // MaxSearched bounds the transactions that are read to find the delivery of a claim
-// that the desk does not know. A stranger can make more. Each costs us one read, no
-// more than a request would.
-const MaxSearched = 32
+// that the desk does not know.
+const MaxSearched = search.Max
 
 // refuseUnknownClaim refuses and stores a payment for a claim that the desk does not
 // know. If the chain has our delivery, the stored reason is DeliveredUnrecorded.
@@ -48,27 +48,18 @@ func (p *Prover) refuseUnknownClaim(ctx context.Context, s *accountChanges, id m
 // delivered searches the transactions that name a claim, except its payment, for a
 // delivery of ours.
 func (p *Prover) delivered(ctx context.Context, id market.ClaimID, paid solana.Signature) (bool, error) {
-	// One more for the payment, and one to detect that there are too many.
-	list, err := p.node.Signatures(ctx, binding.Reference(id), rpc.Page{Limit: MaxSearched + 2}, rpc.Confirmed)
-	if err != nil {
+	s := search.Search{
+		Reference: binding.Reference(id), Known: []solana.Signature{paid},
+		Ours: func(message []byte) bool { return p.delivers(message, id) },
+	}
+	found, err := s.Run(ctx, p.node)
+	switch {
+	case errors.Is(err, search.ErrUnread):
+		return false, fmt.Errorf("%w: claim %s: %w", ErrAnswer, binding.Memo(id), err)
+	case err != nil:
 		return false, fmt.Errorf("claim %s: %w", binding.Memo(id), err)
 	}
-	list = slices.DeleteFunc(slices.Clone(list), func(x rpc.SignatureInfo) bool { return x.Signature == paid })
-	for i := range list[:min(len(list), MaxSearched)] {
-		if list[i].Failed {
-			continue
-		}
-		c, found, err := p.node.Transaction(ctx, list[i].Signature, rpc.Confirmed)
-		switch {
-		case err != nil:
-			return false, fmt.Errorf("claim %s: %w", binding.Memo(id), err)
-		case !found:
-			return false, fmt.Errorf("%w: claim %s: a node lists transaction %s, but does not return it", ErrAnswer, binding.Memo(id), list[i].Signature)
-		case !c.Failed && p.delivers(c.Tx.Signed, id):
-			return true, nil
-		}
-	}
-	return len(list) > MaxSearched, nil
+	return found.Found != nil || found.More, nil
 }
 
 // delivers reports whether a message has the shape of a delivery of ours for a claim,

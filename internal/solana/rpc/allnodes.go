@@ -262,6 +262,36 @@ func (c *Client) TransactionByMajority(ctx context.Context, s solana.Signature, 
 	return byMajority(s, list)
 }
 
+// NodeTransaction is one node's answer about a transaction.
+type NodeTransaction struct {
+	Upstream string
+	// Err is why Transaction is nil. If both are nil, the node does not know the
+	// transaction, or not at this level yet.
+	Err         error
+	Transaction *ledger.Confirmed
+}
+
+// TransactionFromEach returns what every node reports of a transaction, for a caller that
+// weighs the answers itself. It asks every node concurrently and once; with one node it is
+// the same as Transaction, with its tries. The results are in the order of the options. It
+// takes as long as the slowest node, Options.AttemptTimeout at most. Errors: the context's
+// once it has ended; a node's own is in its result.
+func (c *Client) TransactionFromEach(ctx context.Context, s solana.Signature, level Commitment) ([]NodeTransaction, error) {
+	if len(c.upstreams) == 1 {
+		t, _, err := c.Transaction(ctx, s, level)
+		return []NodeTransaction{{c.upstreams[0].name, err, t}}, nil
+	}
+	list, err := c.transactions(ctx, s, level, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]NodeTransaction, len(list))
+	for i := range list {
+		views[i] = NodeTransaction{c.upstreams[i].name, list[i].err, list[i].Confirmed}
+	}
+	return views, nil
+}
+
 // transactions asks every node that asked has no answer of, until enough returns true if
 // that is not nil.
 func (c *Client) transactions(
