@@ -135,7 +135,7 @@ func (d *deskReports) follow(e *event.Event) error {
 	case *rfq.Lock:
 		if r.Locked {
 			return d.removeQuotes(r.Since, event.ReasonLocked, func(t *rfq.Terms) bool {
-				return r.Scope == rfq.LockAll || r.Scope == rfq.LockPair && r.Instrument == t.Instrument ||
+				return r.Scope == rfq.LockAll || r.Scope == rfq.LockClock || r.Scope == rfq.LockPair && r.Instrument == t.Instrument ||
 					r.Scope == rfq.LockRail && r.Rail == t.Rail
 			})
 		}

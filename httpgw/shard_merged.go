@@ -158,7 +158,7 @@ func mergeDesks(own *rfq.View, parts []*partialDesk) *rfq.View {
 			switch l.Scope {
 			case rfq.LockPair:
 				v.Locks = append(v.Locks, l)
-			case rfq.LockAll: // locks the pairs of that shard only
+			case rfq.LockAll, rfq.LockClock: // locks the pairs of that shard only
 				for i := range p.Pairs {
 					if of := p.Pairs[i].Instrument; l.Locked {
 						v.Locks = append(v.Locks, rfq.Lock{Scope: rfq.LockPair, Instrument: of, Locked: true, Since: l.Since, Reason: l.Reason})

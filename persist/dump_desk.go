@@ -247,7 +247,7 @@ func (o *object) pair(p *rfq.Pair) {
 func (o *object) lock(r *rfq.SetLock) {
 	o.word("scope", uint64(r.Scope), map[uint64]string{
 		uint64(rfq.LockAll): "all", uint64(rfq.LockPair): "pair", uint64(rfq.LockRail): "rail",
-		uint64(rfq.LockDeliveries): "deliveries",
+		uint64(rfq.LockDeliveries): "deliveries", uint64(rfq.LockClock): "clock",
 	})
 	switch r.Scope {
 	case rfq.LockPair:

@@ -75,6 +75,7 @@ func sampleRequests() []struct {
 		{&rfq.SetAnchor{Price: 1e9, Source: rfq.OriginPyth, Confidence: 1e6, PublishedAt: 1_700_000_000_000_000_000}, `{"kind":"set_anchor","token":0,"instrument":0,"price_usd":"1.000000000","source":"pyth","confidence_usd":"0.001000000","published_at":"2023-11-14T22:13:20Z"}`},
 		{&rfq.SetRailPrice{Rail: market.RailSOL, Withdrawn: true, Source: rfq.OriginPool}, `{"kind":"set_rail_price","token":0,"rail":"SOL","source":"pool","withdrawn":true}`},
 		{&rfq.SetLock{Scope: rfq.LockDeliveries, Locked: true}, `{"kind":"set_lock","token":0,"scope":"deliveries","locked":true}`},
+		{&rfq.SetLock{Scope: rfq.LockClock, Locked: true}, `{"kind":"set_lock","token":0,"scope":"clock","locked":true}`},
 		{&rfq.TakeClaim{Ticket: 7, Tranche: 1, Fill: 1, Rail: market.RailSOL, Mode: rfq.Modular, Client: 9, Proven: true}, `{"kind":"take_claim","token":0,"tranche_id":"T7-1","fill_usd":"250","rail":"SOL","way":"modular","client":9,"proven":true}`},
 		{&rfq.ProvePayment{Claim: 32, Rail: market.RailUSDC, Payer: address(5), Amount: 1, BlockTime: 1_700_000_000}, `{"kind":"prove_payment","token":0,"claim_id":"C0000000000010","rail":"USDC","signature":"` + strings.Repeat("1", 64) + `","payer":"11111111111111111111111111111116","amount_atoms":"1","slot":0,"block_time":1700000000}`},
 		{&rfq.AbandonDelivery{Claim: 32, Reason: event.ReasonPriceCorridor}, `{"kind":"abandon_delivery","token":0,"claim_id":"C0000000000010","reason":"price_corridor"}`},

@@ -14,15 +14,16 @@ import (
 	"blockdesk/service/task"
 )
 
-// clockLockReason is the reason of the global lock that the service sets while the wall
-// clock and the engine's time disagree. The lock has no operator.
+// clockLockReason is the reason of the lock that the service sets while the wall clock and
+// the engine's time disagree.
 const clockLockReason = "clock jumped: wait until it agrees"
 
 // clockLockRetry is the time between two tries to set or to end the lock.
 const clockLockRetry = time.Second
 
 // clockGuard locks everything while the wall clock and the engine's time disagree, because
-// deadlines and the ages of prices would be wrong. An operator's lock stays as it is.
+// deadlines and the ages of prices would be wrong. Its lock is of a scope of its own, so it
+// neither lifts an operator's lock, nor does an operator lift it.
 type clockGuard struct {
 	clock interface {
 		Jump() time.Duration
@@ -72,39 +73,35 @@ func (g *clockGuard) follow() (done bool) {
 	if g.desk == nil {
 		return true
 	}
-	locked, ours := g.locked()
-	switch {
-	case jump != 0 && !locked:
-		return g.lock(true)
-	case jump == 0 && ours:
-		g.log.Info("wall clock agrees with the engine's time again")
-		return g.lock(false)
+	if locked := g.locked(); locked == (jump != 0) {
+		return true
 	}
-	// An operator may unlock while the clocks disagree.
-	return jump == 0
+	if jump == 0 {
+		g.log.Info("wall clock agrees with the engine's time again")
+	}
+	return g.lock(jump != 0)
 }
 
-// locked reports whether everything is locked, and by this guard.
-func (g *clockGuard) locked() (locked, ours bool) {
+// locked reports whether the lock is set.
+func (g *clockGuard) locked() bool {
 	v := g.view()
 	for i := range v.Locks {
-		if l := &v.Locks[i]; l.Scope == rfq.LockAll && l.Locked {
-			return true, l.By == 0 && l.Reason == clockLockReason
+		if v.Locks[i].Scope == rfq.LockClock {
+			return v.Locks[i].Locked
 		}
 	}
-	return false, false
+	return false
 }
 
 func (g *clockGuard) lock(locked bool) (done bool) {
-	r := &rfq.SetLock{Scope: rfq.LockAll, Locked: locked, Reason: clockLockReason}
-	result, err := g.desk.Do(r)
+	result, err := g.desk.Do(&rfq.SetLock{Scope: rfq.LockClock, Locked: locked, Reason: clockLockReason})
 	switch {
 	case err != nil:
 		g.log.Warn("clock's lock was not changed", "locked", locked, "error", err)
 	case result.Reason != 0:
 		g.log.Warn("clock's lock was refused", "locked", locked, "reason", result.Reason.String())
 	}
-	return err == nil && result.Reason == 0 && !locked
+	return err == nil && result.Reason == 0
 }
 
 // collector has the metrics of the clock.

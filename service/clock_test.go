@@ -10,14 +10,13 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
-	"blockdesk/market"
 )
 
-// lockDesk is a desk with only a global lock. The mutex is the test's, but while virtual
-// time passes.
+// lockDesk is a desk with an operator's lock of everything and the clock's. The mutex is the
+// test's, but while virtual time passes.
 type lockDesk struct {
 	sync.Mutex
-	lock  rfq.Lock
+	operators, lock rfq.Lock
 	busy  bool
 	tries int
 }
@@ -30,14 +29,17 @@ func (d *lockDesk) Do(r rfq.Request) (*desk.Result, error) {
 		return nil, desk.ErrBusy
 	}
 	set := r.(*rfq.SetLock)
-	d.lock = rfq.Lock{Scope: set.Scope, Locked: set.Locked, By: set.Operator, Reason: set.Reason}
+	if set.Scope != rfq.LockClock {
+		return nil, desk.ErrBusy
+	}
+	d.lock = rfq.Lock{Scope: set.Scope, Locked: set.Locked, Reason: set.Reason}
 	return &desk.Result{}, nil
 }
 
 func (d *lockDesk) view() *rfq.View {
 	d.Lock()
 	defer d.Unlock()
-	return &rfq.View{Locks: []rfq.Lock{d.lock}}
+	return &rfq.View{Locks: []rfq.Lock{d.operators, d.lock}}
 }
 
 // setClock is a clock whose jump a test sets.
@@ -65,7 +67,8 @@ func (c *setClock) set(jump time.Duration) {
 	c.Lock()
 }
 
-// TestClockLock: a jump locks everything until the clocks agree; an operator's lock stays.
+// TestClockLock: a jump locks everything until the clocks agree; the lock is not an
+// operator's, whatever that does meanwhile.
 func TestClockLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &lockDesk{}
@@ -74,9 +77,9 @@ func TestClockLock(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		d.Lock()
 		go g.Run(ctx)
-		check := func(when string, locked bool, by market.OperatorID) {
+		check := func(when string, locked bool) {
 			t.Helper()
-			if d.lock.Locked != locked || locked && d.lock.By != by {
+			if d.lock.Locked != locked {
 				t.Errorf("%s: %+v", when, d.lock)
 			}
 		}
@@ -87,33 +90,29 @@ func TestClockLock(t *testing.T) {
 			d.Lock()
 		}
 		wait()
-		check("without a jump", false, 0)
+		check("without a jump", false)
 		c.set(2 * time.Second)
-		check("after a jump", true, 0)
-		if d.lock.Reason != clockLockReason || d.lock.Scope != rfq.LockAll {
+		check("after a jump", true)
+		if d.lock.Reason != clockLockReason {
 			t.Errorf("%+v", d.lock)
 		}
 		c.set(0)
-		check("when the clocks agree", false, 0)
+		check("when the clocks agree", false)
 
 		d.busy = true
 		c.set(-time.Hour)
-		check("while the desk is busy", false, 0)
+		check("while the desk is busy", false)
 		d.busy = false
 		wait()
-		check("a moment later", true, 0)
-		d.lock.Locked = false // by an operator
-		wait()
-		check("after an operator has unlocked", true, 0)
-		d.lock = rfq.Lock{Scope: rfq.LockAll, Locked: true, By: 7, Reason: "maintenance"}
+		check("a moment later", true)
+		maintenance := rfq.Lock{Scope: rfq.LockAll, Locked: true, By: 7, Reason: "maintenance"}
+		d.operators = maintenance // during the jump
 		c.set(0)
 		wait()
-		check("an operator's lock", true, 7)
-
-		c.set(time.Minute)
-		check("an operator's lock during a jump", true, 7)
-		c.set(0)
-		d.lock = rfq.Lock{}
+		check("after the jump", false)
+		if d.operators != maintenance {
+			t.Errorf("the operator's lock: %+v", d.operators)
+		}
 		tries := d.tries
 		wait()
 		if d.tries != tries {
@@ -127,7 +126,7 @@ func TestClockLock(t *testing.T) {
 
 // TestClockLockOfLastRun: a lock that was left by the run before ends at the start.
 func TestClockLockOfLastRun(t *testing.T) {
-	d := &lockDesk{lock: rfq.Lock{Scope: rfq.LockAll, Locked: true, Reason: clockLockReason}}
+	d := &lockDesk{lock: rfq.Lock{Scope: rfq.LockClock, Locked: true, Reason: clockLockReason}}
 	g := &clockGuard{clock: &setClock{Mutex: new(sync.Mutex)}, desk: d, view: d.view, log: slog.New(slog.DiscardHandler)}
 	if g.follow(); d.lock.Locked {
 		t.Errorf("%+v", d.lock)

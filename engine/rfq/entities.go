@@ -170,6 +170,10 @@ const (
 	// LockDeliveries refuses deliveries and countersignatures, of all pairs and rails, and
 	// nothing else.
 	LockDeliveries LockScope = 4
+	// LockClock is LockAll as the service sets it while it does not trust its clock. It is
+	// a lock of its own, so that an operator's lock of everything and the service's cannot
+	// lift each other.
+	LockClock LockScope = 5
 )
 
 // Lock refuses new quotes, claims and countersignatures. It does not affect claims that are

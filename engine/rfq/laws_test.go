@@ -534,7 +534,7 @@ func (g *game) drawNew(t *rapid.T, in market.InstrumentID) Request {
 	case 0:
 		return &SetBalance{Instrument: in, Atoms: rapid.SampledFrom([]uint64{0, 500_000_000, 1 << 40, 1 << 40}).Draw(t, "atoms")}
 	case 1:
-		return &SetLock{Scope: LockDeliveries, Locked: drawOf(t, 3, "locked") == 0}
+		return &SetLock{Scope: []LockScope{LockDeliveries, LockClock}[drawOf(t, 2, "scope")], Locked: drawOf(t, 3, "locked") == 0}
 	case 2:
 		return &SetAnchor{Instrument: in, Withdrawn: true, Source: OriginPyth}
 	case 3:

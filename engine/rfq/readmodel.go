@@ -150,11 +150,24 @@ func ticketIndex(tickets []*Ticket, id market.TicketID) (int, bool) {
 func findLock(locks []Lock, in market.InstrumentID, rail market.Rail) *Lock {
 	for i := range locks {
 		l := &locks[i]
-		if l.Locked && (l.Scope == LockAll || l.Scope == LockPair && l.Instrument == in || l.Scope == LockRail && l.Rail == rail) {
+		if l.Locked && l.covers(in, rail) {
 			return l
 		}
 	}
 	return nil
+}
+
+// covers reports whether the scope of l refuses new promises of a pair on a rail.
+func (l *Lock) covers(in market.InstrumentID, rail market.Rail) bool {
+	switch l.Scope {
+	case LockAll, LockClock:
+		return true
+	case LockPair:
+		return l.Instrument == in
+	case LockRail:
+		return l.Rail == rail
+	}
+	return false
 }
 
 // ReadModel applies records and makes Views. It starts from Machine.ReadModel; the zero

@@ -141,6 +141,9 @@ func TestViewLocked(t *testing.T) {
 	if v.Locked(9, 0) != &v.Locks[0] {
 		t.Error("the lock on all is not seen")
 	}
+	if clock := (&View{Locks: []Lock{{Scope: LockClock, Locked: true}}}); clock.Locked(9, 0) != &clock.Locks[0] {
+		t.Error("the clock's lock is not seen")
+	}
 }
 
 // TestViewOfThousand: a changed ticket costs a copy of the pointers and of itself, whatever

@@ -283,7 +283,7 @@ func (l *Lock) valid() bool {
 		return false
 	}
 	switch l.Scope {
-	case LockAll, LockDeliveries:
+	case LockAll, LockDeliveries, LockClock:
 		return l.Instrument == 0 && l.Rail == 0
 	case LockPair:
 		return l.Rail == 0

@@ -422,6 +422,8 @@ func (l *words) lock() Request {
 		r.Scope = LockAll
 	case "deliveries":
 		r.Scope = LockDeliveries
+	case "clock":
+		r.Scope = LockClock
 	case "pair":
 		r.Scope, r.Instrument = LockPair, l.instrument()
 	case "USDC", "SOL":

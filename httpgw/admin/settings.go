@@ -53,6 +53,8 @@ func (e *deskEndpoints) lockName(l *rfq.Lock) string {
 		return "rail:" + l.Rail.String()
 	case rfq.LockDeliveries:
 		return "deliveries"
+	case rfq.LockClock:
+		return "clock"
 	default:
 		return "global"
 	}

@@ -215,9 +215,14 @@ func (p *pages) pricePolicy(e *snapshot, n *pairState) pricePolicyJSON {
 func wholeSeconds(ns int64) int64 { return ns / 1e9 }
 
 // locksOf lists the global lock, those of every pair and rail, and that of deliveries,
-// including locks that were never set.
+// including locks that were never set. The global lock is an operator's, or else that of
+// the clock.
 func locksOf(e *snapshot) []lockJSON {
-	all := []lockJSON{lockOf("global", findLock(e.view, rfq.LockAll, 0, 0))}
+	global := findLock(e.view, rfq.LockAll, 0, 0)
+	if clock := findLock(e.view, rfq.LockClock, 0, 0); clock != nil && clock.Locked && (global == nil || !global.Locked) {
+		global = clock
+	}
+	all := []lockJSON{lockOf("global", global)}
 	for i := range e.pairs {
 		n := &e.pairs[i]
 		all = append(all, lockOf("pair:"+n.in.Symbol, findLock(e.view, rfq.LockPair, n.Instrument, 0)))

@@ -82,6 +82,7 @@ func TestNothingIsSaidToSellThatDoesNot(t *testing.T) {
 		"all is well":      {func(*rfq.View) {}, sale{true, "", "T7"}},
 		"global lock":      {func(v *rfq.View) { v.Locks[0].Locked = true }, sale{false, "locked", ""}},
 		"delivery lock":    {func(v *rfq.View) { v.Locks[0] = rfq.Lock{Scope: rfq.LockDeliveries, Locked: true} }, sale{true, "", "T7"}},
+		"clock's lock":     {func(v *rfq.View) { v.Locks[0] = rfq.Lock{Scope: rfq.LockClock, Locked: true} }, sale{false, "locked", ""}},
 		"its pair locked":  {func(v *rfq.View) { v.Locks[0] = rfq.Lock{Scope: rfq.LockPair, Instrument: 0, Locked: true} }, sale{true, "", "T11"}},
 		"its rail locked":  {func(v *rfq.View) { v.Locks[1].Rail = market.RailUSDC; onlyT7(v) }, sale{true, "", "T7"}}, // SOL is left
 		"both rails":       {func(v *rfq.View) { v.Locks[0] = rfq.Lock{Scope: rfq.LockRail, Rail: market.RailUSDC, Locked: true} }, sale{false, "locked", ""}},

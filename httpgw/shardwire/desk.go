@@ -167,7 +167,7 @@ func (d *Desk) pairOK(p *rfq.Pair) bool {
 func (d *Desk) lockOK(l *rfq.Lock) bool {
 	ok := false
 	switch l.Scope {
-	case rfq.LockAll, rfq.LockDeliveries:
+	case rfq.LockAll, rfq.LockDeliveries, rfq.LockClock:
 		ok = l.Instrument == 0 && l.Rail == 0
 	case rfq.LockPair:
 		ok = d.has(l.Instrument) && l.Rail == 0
