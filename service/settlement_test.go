@@ -80,7 +80,7 @@ func TestLostSince(t *testing.T) {
 // TestDustOptions: dust is in atoms of its rail.
 func TestDustOptions(t *testing.T) {
 	for text, want := range map[string][2]market.Amount{
-		"": {10_000, 100_000},
+		"": {1_000_000, 5_000_000},
 		"settle: {dust_usdc: '0', dust_sol: '0'}":       {0, 0},
 		"settle: {dust_usdc: '1.0', dust_sol: '0.010'}": {1_000_000, 10_000_000},
 	} {

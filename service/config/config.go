@@ -341,8 +341,8 @@ type Settle struct {
 	PollMS          int    `yaml:"poll_ms" default:"400" range:"50 to 10000" unit:"ms" about:"between two checks of sent transactions"`
 	WatchMS         int    `yaml:"watch_ms" default:"5000" range:"100 to 600000" unit:"ms" about:"between two searches for payments that nobody reported"`
 	ClockToleranceS int    `yaml:"clock_tolerance_s" default:"300" range:"0 to 3600" unit:"s" about:"how far the chain's clock may be behind ours when the age of a payment is checked"`
-	DustUSDC        string `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"smaller transfers are counted, not booked, unless they are a whole payment"`
-	DustSOL         string `yaml:"dust_sol" default:"0.0001" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
+	DustUSDC        string `yaml:"dust_usdc" default:"1" unit:"USDC" form:"dust USDC" about:"smaller transfers are counted, not booked, unless they are a whole payment"`
+	DustSOL         string `yaml:"dust_sol" default:"0.005" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
 }
 
 // Mirror configures the sources of mirrored instruments. A mirrored instrument without
