@@ -197,10 +197,11 @@ func (m *Machine) countReserved(c *Claim, sign int) {
 	dollars := market.USD(sign) * c.Terms.Fill.USD()
 	count(m.clients, c.Client, dollars)
 	count(m.unproven, trancheKey{c.Terms.Ticket, c.Terms.Tranche}, dollars)
+	count(m.unprovenAtoms, c.Terms.Instrument, uint64(sign)*c.Terms.Base)
 }
 
 // count adds to a counter of a map that holds no zeros.
-func count[K comparable, N uint32 | market.USD](counters map[K]N, key K, by N) {
+func count[K comparable, N uint32 | uint64 | market.USD](counters map[K]N, key K, by N) {
 	if n := counters[key] + by; n != 0 {
 		counters[key] = n
 	} else {

@@ -67,8 +67,8 @@ type Policy struct {
 	// UnprovenPerClient is the most that reserved unproven claims of one client address may
 	// hold together: 0..MaxCapacity.
 	UnprovenPerClient market.USD
-	// UnprovenShareBps is the share of a tranche's capacity that all reserved unproven
-	// claims may hold together: 0..MaxBps.
+	// UnprovenShareBps is the share of a tranche and of a pair's inventory, less what proven
+	// claims have of them, that all reserved unproven claims may hold together: 0..MaxBps.
 	UnprovenShareBps uint16
 	// Dust is the largest surplus of a payment that the desk keeps, in atoms by Rail.
 	Dust [market.RailCount]uint64

@@ -128,15 +128,35 @@ func (m *Machine) endMovedRailQuotes(rail market.Rail, old, next market.USDPrice
 // unproven claims, instead of its wallet: anyone can name a wallet that is not theirs.
 func (c *Claim) unproven() bool { return c.Terms.guarded() && !c.Proven }
 
-// checkUnproven checks the limits of unproven claims for one more.
+// checkUnproven checks the limits of unproven claims for one more. The share is of what the
+// proven ones have left, of the tranche and of the pair's inventory: so these find the rest
+// also when most is sold, and when tranches together offer more than the desk holds. The limit
+// of UnprovenShare is in dollars.
 func (m *Machine) checkUnproven(client ClientAddress, t *Terms, tr *Tranche) refusal {
 	fill, most := t.Fill.USD(), m.policy.UnprovenPerClient
 	if m.clients[client]+fill > most {
 		return refusal{event.ReasonUnprovenLimit, int64(most)}
 	}
-	share, err := market.MulDivFloor(uint64(tr.Capacity), uint64(m.policy.UnprovenShareBps), market.MaxBps)
-	if err != nil || uint64(m.unproven[trancheKey{t.Ticket, t.Tranche}]+fill) > share {
+	held := m.unproven[trancheKey{t.Ticket, t.Tranche}]
+	if share := m.unprovenShare(uint64(tr.Available() + held)); uint64(held+fill) > share {
 		return refusal{event.ReasonUnprovenShare, clampToInt64(share)}
 	}
+	atoms := m.unprovenAtoms[t.Instrument]
+	if share := m.unprovenShare(findPair(m.pairs, t.Instrument).Free() + atoms); atoms+t.Base > share {
+		dollars, err := market.MulDivFloor(share, uint64(fill), t.Base)
+		if err != nil {
+			dollars = 0
+		}
+		return refusal{event.ReasonUnprovenShare, clampToInt64(dollars)}
+	}
 	return refusal{}
+}
+
+// unprovenShare returns the share of the policy, rounded down.
+func (m *Machine) unprovenShare(of uint64) uint64 {
+	share, err := market.MulDivFloor(of, uint64(m.policy.UnprovenShareBps), market.MaxBps)
+	if err != nil { // the share is at most all
+		return 0
+	}
+	return share
 }

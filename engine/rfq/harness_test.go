@@ -150,6 +150,7 @@ func (d *desk) restart(t fatal) {
 func checkSums(m *Machine) error {
 	held, sold := map[string]uint64{}, map[string]uint64{}
 	wallets, clients, unproven := map[market.Address]uint32{}, map[ClientAddress]market.USD{}, map[trancheKey]market.USD{}
+	atoms := map[market.InstrumentID]uint64{}
 	for _, slot := range m.claims.slots {
 		c := m.claims.at(slot)
 		tranche, pair := fmt.Sprint("tranche ", c.Terms.Ticket, c.Terms.Tranche), fmt.Sprint("pair ", c.Terms.Instrument)
@@ -166,9 +167,13 @@ func checkSums(m *Machine) error {
 		case c.unproven():
 			clients[c.Client] += c.Terms.Fill.USD()
 			unproven[trancheKey{c.Terms.Ticket, c.Terms.Tranche}] += c.Terms.Fill.USD()
+			atoms[c.Terms.Instrument] += c.Terms.Base
 		default:
 			wallets[c.Wallet]++
 		}
+	}
+	if !maps.Equal(atoms, m.unprovenAtoms) {
+		return fmt.Errorf("unproven atoms: %v; counted %v", m.unprovenAtoms, atoms)
 	}
 	if !maps.Equal(wallets, m.wallets) || !maps.Equal(clients, m.clients) || !maps.Equal(unproven, m.unproven) {
 		return fmt.Errorf("wallets: %v; counted %v; clients: %v; counted %v; unproven: %v; counted %v",

@@ -31,9 +31,10 @@ type Machine struct {
 	claims   table[market.ClaimID, claimItem]
 	payments table[[64]byte, paymentItem]
 	wallets  map[market.Address]uint32 // number of reserved claims, without unproven ones
-	// Dollars that reserved unproven claims hold.
-	clients  map[ClientAddress]market.USD
-	unproven map[trancheKey]market.USD
+	// Dollars that reserved unproven claims hold, and base atoms.
+	clients       map[ClientAddress]market.USD
+	unproven      map[trancheKey]market.USD
+	unprovenAtoms map[market.InstrumentID]uint64
 
 	refundsDue int // number of payments due for refund
 	lastTicket market.TicketID
@@ -76,6 +77,8 @@ func New() *Machine {
 		wallets:  map[market.Address]uint32{},
 		clients:  map[ClientAddress]market.USD{},
 		unproven: map[trancheKey]market.USD{},
+
+		unprovenAtoms: map[market.InstrumentID]uint64{},
 		limits: memoryLimits{
 			tickets: MaxTickets, quotes: MaxQuotes, claims: MaxClaims, payments: MaxPayments, refunds: MaxRefunds,
 		},
