@@ -17,8 +17,8 @@ import (
 type lockDesk struct {
 	sync.Mutex
 	operators, lock rfq.Lock
-	busy  bool
-	tries int
+	busy            bool
+	tries           int
 }
 
 func (d *lockDesk) Do(r rfq.Request) (*desk.Result, error) {

@@ -145,7 +145,7 @@ func (s *Service) connectSettlement() (err error) {
 			return err
 		}
 	}
-	s.settlement, err = openSettlement(s.cfg, signer, s.desk, s.eng, s.storage.Settlement, s.tokens, s.log)
+	s.settlement, err = openSettlement(s.cfg, signer, s.desk, s.eng, s.storage.Settlement, s.tokens, s.o.Clock, s.log)
 	return err
 }
 

@@ -41,8 +41,11 @@ type settlement struct {
 }
 
 // openSettlement makes the settlement of a desk. It asks the nodes for their network, and
-// refuses those of a wrong one.
-func openSettlement(c *config.Config, signer cosign.Signer, d *desk.Desk, eng *engine.Engine, kv Store, tokens *access.Access, log *slog.Logger) (*settlement, error) {
+// refuses those of a wrong one. clock is the engine's: what is due by a wall clock that was
+// ahead would wait until that time has come.
+func openSettlement(
+	c *config.Config, signer cosign.Signer, d *desk.Desk, eng *engine.Engine, kv Store, tokens *access.Access, clock func() int64, log *slog.Logger,
+) (*settlement, error) {
 	stored, err := store.Open(kv)
 	if err != nil {
 		return nil, fmt.Errorf("settlement store: %w", err)
@@ -55,6 +58,7 @@ func openSettlement(c *config.Config, signer cosign.Signer, d *desk.Desk, eng *e
 	if err != nil {
 		return nil, err
 	}
+	options.Now = func() time.Time { return time.Unix(0, clock()) }
 	p := &settlement{access: tokens, log: log}
 	for i := range c.Instruments {
 		base, _, _ := strings.Cut(c.Instruments[i].Symbol, "/")

@@ -113,7 +113,7 @@ func (s *chainState) ready(v *rfq.View) error {
 	if s.network.known.Load() == nil {
 		return fmt.Errorf("%w: the network of the nodes is not checked yet", ErrNotReady)
 	}
-	if b := s.newest.Load(); b == nil || s.clock().Sub(b.FetchedAt) > maxBlockhashAge {
+	if b := s.newest.Load(); b == nil || time.Since(b.FetchedAt) > maxBlockhashAge {
 		return fmt.Errorf("%w: there is no recent blockhash", ErrNotReady)
 	}
 	return s.accounts.Load().check(v)

@@ -74,7 +74,7 @@ type Options struct {
 	// Payments are options of package proof; zero values take its defaults.
 	Payments Payments
 
-	// Now is the clock. Default time.Now.
+	// Now is the clock, which should not jump: retries are due by it. Default time.Now.
 	Now func() time.Time
 	// Logger logs for the operator. Default slog.Default.
 	Logger *slog.Logger

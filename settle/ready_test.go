@@ -105,7 +105,7 @@ func (emptyKV) Scan(_, _ []byte, _ func(_, _ []byte) bool) error { return nil }
 // readySettlement is a settlement that has all it needs, with an empty prover.
 func readySettlement(t testing.TB) (*Settlement, *chainNode, *viewDesk, *addressSigner) {
 	t.Helper()
-	n := &chainNode{accounts: map[solana.Address]*rpc.Account{}, at: time.Unix(1000, 0)}
+	n := &chainNode{accounts: map[solana.Address]*rpc.Account{}, at: time.Now()}
 	n.put(usdc, mintData(6))
 	n.put(base, mintData(9))
 	account, err := solana.TokenAccount(treasury, usdc, solana.TokenProgram)
@@ -142,7 +142,7 @@ func TestReady(t *testing.T) {
 		"view":    {func(_ *chainNode, d *viewDesk, _ *addressSigner) { d.view = nil }, "the desk has published no view"},
 		"signer":  {func(_ *chainNode, _ *viewDesk, s *addressSigner) { s.address = solana.Address{} }, "the signer's address is unknown"},
 		"blockhash": {func(n *chainNode, _ *viewDesk, _ *addressSigner) {
-			n.at = time.Unix(1001, 0).Add(-maxBlockhashAge - 1)
+			n.at = time.Now().Add(-maxBlockhashAge - 1)
 		}, "no recent blockhash"},
 		"chain":         {func(n *chainNode, _ *viewDesk, _ *addressSigner) { n.err = errAny }, "no recent blockhash"},
 		"USDC mint":     {func(n *chainNode, _ *viewDesk, _ *addressSigner) { delete(n.accounts, usdc) }, "does not exist: USDC"},
@@ -207,7 +207,6 @@ func TestRefresh(t *testing.T) {
 	look(2) // the mints, then the treasury's account
 	look(0)
 	now = now.Add(s.chain.refreshEvery)
-	n.at = now
 	look(2)
 	more := solana.Address{5, 5}
 	v := *d.view

@@ -105,7 +105,8 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 // those that were read before. Zero means that the journal has lost nothing. Start
 // is called once, before Run and before the engine runs.
 func (s *Settlement) Start(claims func(yield func(c *rfq.Claim, payments []rfq.Payment) bool), lostSince time.Time) {
-	now := s.now()
+	// The chain's clock is compared with the earlier one: the desk's time may be ahead.
+	now := min(s.now(), time.Now().UnixNano())
 	s.payments.watchFrom(now, lostSince)
 	claims(func(c *rfq.Claim, payments []rfq.Payment) bool {
 		s.tables.setClaim(c)
