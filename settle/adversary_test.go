@@ -1,17 +1,15 @@
 package settle_test
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"os"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -19,16 +17,19 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
 	"blockdesk/internal/solana"
-	"blockdesk/internal/solana/build"
 	"blockdesk/market"
+	"blockdesk/settle"
 	"blockdesk/settle/binding"
 )
 
-// TestAdversary: buyers who pay right, too little, too much, twice, or without a claim; a
-// node of three that lies; a process that is killed again and again, with part of what was
+// TestAdversary: buyers who pay right, too little, too much, twice, or without a claim, over
+// both rails, and buyers who submit atomic transactions; prices that move within and beyond
+// firm_bps, or are withdrawn; a node of three that lies and another that is busy or slow; a
+// clock that jumps ahead; a process that is killed again and again, with part of what was
 // not synced lost; an operator who locks, unlocks and pays back all the time. After each
 // round a ledger that the program has no part in reconciles chain, journal and lists to
-// the atom. ADVERSARY_ROUNDS says how many rounds: make adversary ROUNDS=200.
+// the atom, and nothing was promised while the price was beyond firm_bps.
+// ADVERSARY_ROUNDS says how many rounds: make adversary ROUNDS=200.
 func TestAdversary(t *testing.T) {
 	rounds := 3
 	if text := os.Getenv("ADVERSARY_ROUNDS"); text != "" {
@@ -55,15 +56,22 @@ const (
 	paysMore     buyerKind = 2
 	paysTwice    buyerKind = 3
 	paysNameless buyerKind = 4
-	buyerKinds   buyerKind = 5
+	submits      buyerKind = 5 // an atomic transaction
+	buyerKinds   buyerKind = 6
 )
+
+// mayBeServed reports whether the kind pays at least once what its claim says.
+func (k buyerKind) mayBeServed() bool { return k != paysLess && k != paysNameless }
 
 // buyer is one of them, with what the buyer has sent: the ledger outside of the program.
 type buyer struct {
 	wallet
 	kind  buyerKind
+	rail  market.Rail
 	claim *rfq.Claim
 	sent  []sentPayment
+	// ended: the desk has said that it signs the claim no more.
+	ended bool
 }
 
 type sentPayment struct {
@@ -77,26 +85,39 @@ type adversary struct {
 	c      *chain
 	rng    *rand.Rand
 	disk   *vfs.MemFS
-	liar   *lyingNode
+	nodes  [2]*lyingNode // besides the chain's own
+	clock  atomic.Int64
+	notary *notary
 	buyers []*buyer
 	before holdings
 	l      *life
 	died   []string
+	// moving: prices move in this round, jumps: its clock does.
+	moving, jumps bool
 }
 
 func newAdversary(t *testing.T, seed uint64) *adversary {
 	c := startChain(t)
 	c.float(2_000_000_000)
-	a := &adversary{t: t, c: c, rng: rand.New(rand.NewPCG(seed, 7)), disk: vfs.NewCrashableMem(), liar: newLyingNode(t, c.local.URL(), seed)}
-	l := begin(t, c, lifeOptions{fs: a.disk, dir: "data"}).open()
+	a := &adversary{t: t, c: c, rng: rand.New(rand.NewPCG(seed, 7)), disk: vfs.NewCrashableMem(), notary: newNotary(t)}
+	a.nodes[0] = newLyingNode(t, c.local.URL(), seed, lie)
+	a.nodes[1] = newLyingNode(t, c.local.URL(), seed+1<<32, busy)
+	a.moving, a.jumps = a.rng.IntN(2) == 0, a.rng.IntN(3) == 0
+	l := begin(t, c, lifeOptions{fs: a.disk, dir: "data"}).openGuarded()
 	policy := l.desk.View().Policy
-	policy.Rules, policy.LateWindow, policy.Grace, policy.UnprovenTTL = rfq.RulesGuarded, 0, 30e9, policy.ClaimTTL
-	policy.UnprovenPerClient, policy.UnprovenShareBps = rfq.MaxCapacity, market.MaxBps
+	policy.UnprovenTTL, policy.UnprovenPerClient, policy.UnprovenShareBps = policy.ClaimTTL, rfq.MaxCapacity, market.MaxBps
 	l.must(&rfq.SetPolicy{Policy: policy})
 	l.must(&rfq.SetOperator{Of: rfq.Operator{ID: 3, Name: "ann"}})
-	for i := range 5 {
-		b := &buyer{wallet: c.wallet(i), kind: buyerKind(a.rng.IntN(int(buyerKinds)))}
-		b.claim = l.take(rfq.Modular, market.TicketID(1+a.rng.IntN(2)), market.RailUSDC, b.wallet)
+	for i := range 6 {
+		b := &buyer{wallet: c.wallet(i), kind: buyerKind(a.rng.IntN(int(buyerKinds))), rail: market.RailUSDC}
+		if a.rng.IntN(3) == 0 {
+			b.rail = market.RailSOL
+		}
+		way := rfq.Modular
+		if b.kind == submits {
+			way = rfq.Atomic
+		}
+		b.claim = l.take(way, market.TicketID(1+a.rng.IntN(2)), b.rail, b.wallet)
 		a.buyers = append(a.buyers, b)
 	}
 	a.before = c.holdings(a.wallets())
@@ -118,6 +139,8 @@ func (a *adversary) pay(b *buyer) {
 	memo, reference := binding.Memo(b.claim.ID), binding.Reference(b.claim.ID)
 	amounts := []uint64{due}
 	switch b.kind {
+	case submits:
+		return
 	case paysLess:
 		amounts = []uint64{due - 1 - a.rng.Uint64N(due/2)}
 	case paysMore:
@@ -128,8 +151,31 @@ func (a *adversary) pay(b *buyer) {
 		memo, reference = "hello", solana.Address{7, byte(a.rng.UintN(256)), 9}
 	}
 	for _, n := range amounts {
-		leg := build.Leg{Rail: market.RailUSDC, Mint: a.c.checkedMint("USDC"), Amount: market.Amount(n), To: a.c.treasury}
-		b.sent = append(b.sent, sentPayment{a.c.transfer(b.wallet, leg, memo, reference), n})
+		b.sent = append(b.sent, sentPayment{a.c.transfer(b.wallet, a.c.leg(b.rail, n, a.c.treasury), memo, reference), n})
+	}
+}
+
+// submit submits a buyer's atomic transaction, unless the desk has signed it or never will.
+func (a *adversary) submit(b *buyer, dead func() bool) {
+	if b.kind != submits || b.ended || a.rng.IntN(2) == 0 {
+		return
+	}
+	p, err := a.l.settle.Package(a.t.Context(), b.claim, 0)
+	if err == nil {
+		_, err = a.l.submit(a.t.Context(), b.claim.ID, b.address, submission(b.fill(a.t, p.Transaction)))
+	}
+	refusal := (*desk.Refusal)(nil)
+	switch {
+	case err == nil || dead() || errors.Is(err, settle.ErrNotReady) || errors.Is(err, settle.ErrChain):
+	case errors.As(err, &refusal):
+		b.ended = refusal.Reason == desk.RefusalExpired || refusal.Reason == desk.RefusalAlreadySettled
+		if guards := []desk.RefusalReason{
+			desk.RefusalLocked, desk.RefusalPriceCorridor, desk.RefusalPriceUnavailable,
+		}; !b.ended && !slices.Contains(guards, refusal.Reason) {
+			a.t.Errorf("submission refused: %s", refusal.Reason)
+		}
+	default:
+		a.t.Errorf("submission: %v (died %v)", err, a.died)
 	}
 }
 
@@ -141,9 +187,16 @@ func (a *adversary) play() {
 		if at := 1 + a.rng.IntN(40); lives > 0 {
 			d = newFailpoint(func(_ string, n int) bool { return n == at })
 		}
-		a.liar.lies.Store(lives > 0)
-		a.l = begin(a.t, a.c, lifeOptions{fs: a.disk, dir: "data", failpoint: d, more: []string{a.c.local.URL(), a.liar.URL}})
+		for _, n := range a.nodes {
+			n.bad.Store(lives > 0)
+		}
+		a.l = begin(a.t, a.c, lifeOptions{
+			fs: a.disk, dir: "data", failpoint: d, more: []string{a.nodes[0].URL, a.nodes[1].URL}, clock: &a.clock, desk: a.notary.wrap,
+		})
 		dead := func() bool { return d != nil && d.isDead() }
+		if lives <= 0 {
+			a.notary.move(a.l, 1_000_000_000, 150_000_000_000)
+		}
 		await.True(a.t, "the end of a life", func() bool {
 			if dead() {
 				return true
@@ -152,8 +205,9 @@ func (a *adversary) play() {
 				a.pay(a.buyers[paid])
 				paid++
 			}
-			if err := a.operate(); err != nil && !dead() {
-				a.t.Fatal(err)
+			a.operate(dead, lives > 0)
+			for _, b := range a.buyers {
+				a.submit(b, dead)
 			}
 			a.l.expireMissing()
 			return paid == len(a.buyers) && a.over()
@@ -171,22 +225,32 @@ func (a *adversary) play() {
 	a.reconcile()
 	a.l.end()
 	if a.t.Failed() {
-		a.t.Logf("died %v", a.died)
+		a.t.Logf("died %v; prices move: %t, the clock jumps: %t", a.died, a.moving, a.jumps)
 	}
 }
 
-// operate is what the operator does all the time: lock and unlock, and pay back.
-func (a *adversary) operate() error {
+// operate is what happens to the desk all the time: locks, refunds, prices, the clock. In
+// the last life prices stay where they are.
+func (a *adversary) operate(dead func() bool, wild bool) {
 	if ready := a.l.settle.Ready() == nil; !ready {
-		return nil // the operator waits
+		return // the operator waits
 	}
 	if a.rng.IntN(4) == 0 {
-		if _, err := a.l.desk.Do(&rfq.SetLock{Scope: rfq.LockDeliveries, Locked: a.rng.IntN(4) == 0, Reason: "looking"}); err != nil {
-			return err
+		if _, err := a.l.desk.Do(&rfq.SetLock{Scope: rfq.LockDeliveries, Locked: a.rng.IntN(4) == 0, Reason: "looking"}); err != nil && !dead() {
+			a.t.Fatal(err)
 		}
 	}
-	_, err := a.l.settle.Refund(ann, &desk.RefundSelection{})
-	return err
+	if wild && a.moving && a.rng.IntN(3) == 0 {
+		a.notary.move(a.l,
+			[]market.USDPrice{700_000_000, 995_000_000, 1_000_000_000, 1_009_000_000, 1_011_000_000, 1_300_000_000, 0}[a.rng.IntN(7)],
+			[]market.USDPrice{105_000_000_000, 148_000_000_000, 149_000_000_000, 150_000_000_000, 200_000_000_000}[a.rng.IntN(5)])
+	}
+	if wild && a.jumps && a.rng.IntN(10) == 0 {
+		a.clock.Add(int64(a.rng.IntN(300)) * int64(time.Second))
+	}
+	if _, err := a.l.settle.Refund(ann, &desk.RefundSelection{}); err != nil && !dead() {
+		a.t.Fatal(err)
+	}
 }
 
 // over reports whether each payment has found its place.
@@ -196,6 +260,9 @@ func (a *adversary) over() bool {
 			if _, ok := a.placeOf(b, &b.sent[i]); !ok {
 				return false
 			}
+		}
+		if state := a.l.claim(b.claim.ID).State; b.kind == submits && state != rfq.ClaimSettled && (!b.ended || state == rfq.ClaimCosigned) {
+			return false
 		}
 	}
 	n := a.l.settle.MoneyCounts()
@@ -238,7 +305,7 @@ func (a *adversary) reconcile() {
 	t := a.t
 	want := map[string]int64{}
 	for i, b := range a.buyers {
-		name := fmt.Sprint("buyer ", i)
+		name, rail := fmt.Sprint("buyer ", i), " "+b.rail.String()
 		claim := a.l.claim(b.claim.ID)
 		var applied uint64
 		for k := range b.sent {
@@ -251,74 +318,38 @@ func (a *adversary) reconcile() {
 				t.Errorf("%s, payment %d: %d atoms went back in %d transactions, the journal has %d", name, k, back, n, p.refunded)
 			}
 			applied += p.applied
-			want["treasury USDC"] += int64(sent.amount)
-			want[name+" USDC"] += int64(p.refunded) - int64(sent.amount)
-			want["desk USDC"] -= int64(p.refunded)
+			want["treasury"+rail] += int64(sent.amount)
+			want[name+rail] += int64(p.refunded) - int64(sent.amount)
+			want["desk"+rail] -= int64(p.refunded)
 		}
-		if settled := claim.State == rfq.ClaimSettled; settled != (b.kind == paysRight || b.kind == paysMore || b.kind == paysTwice) ||
-			settled && applied != claim.Terms.Payment || !settled && applied != 0 {
+		settled := claim.State == rfq.ClaimSettled
+		switch {
+		case settled && !b.kind.mayBeServed(), b.kind.mayBeServed() && !settled && !a.moving && !a.jumps,
+			settled && b.kind != submits && applied != claim.Terms.Payment, !settled && applied != 0:
 			t.Errorf("%s of kind %d: state %s, %d atoms applied of %d", name, b.kind, claim.State.Word(), applied, claim.Terms.Payment)
 		}
-		if claim.State == rfq.ClaimSettled {
-			base := symbols[claim.Terms.Instrument]
-			want[name+" "+base] += int64(claim.Terms.Base)
-			want["desk "+base] -= int64(claim.Terms.Base)
+		if !settled {
+			continue
 		}
+		if b.kind == submits {
+			want["treasury"+rail] += int64(claim.Terms.Payment)
+			want[name+rail] -= int64(claim.Terms.Payment)
+		}
+		base := symbols[claim.Terms.Instrument]
+		want[name+" "+base] += int64(claim.Terms.Base)
+		want["desk "+base] -= int64(claim.Terms.Base)
 	}
 	got := a.c.holdings(a.wallets()).minus(a.before)
 	for name := range a.wallets() {
-		delete(got, name+" SOL") // fees
+		if name != "treasury" { // it pays no fees
+			delete(got, name+" SOL")
+			delete(want, name+" SOL")
+		}
+	}
+	for name, atoms := range want {
+		if atoms == 0 {
+			delete(want, name)
+		}
 	}
 	reconcile(t, got, want)
-}
-
-// lyingNode is a proxy of a node that lies about half of what it is asked: transactions that
-// are not there, statuses that it does not know, heights far ahead, sends that it swallows.
-type lyingNode struct {
-	*httptest.Server
-	node string
-	lies atomic.Bool
-	n    atomic.Uint64
-	seed uint64
-}
-
-func newLyingNode(t testing.TB, node string, seed uint64) *lyingNode {
-	l := &lyingNode{node: node, seed: seed}
-	l.Server = httptest.NewServer(l)
-	t.Cleanup(l.Close)
-	return l
-}
-
-func (l *lyingNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return
-	}
-	var request struct {
-		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
-	}
-	lie := ""
-	if json.Unmarshal(body, &request) == nil && l.lies.Load() && rand.New(rand.NewPCG(l.seed, l.n.Add(1))).IntN(2) == 0 {
-		lie = map[string]string{
-			"getTransaction": "null", "getSignatureStatuses": `{"context":{"slot":99999999},"value":[null]}`,
-			"getBlockHeight": "99999999", "getSignaturesForAddress": "[]",
-		}[request.Method]
-	}
-	if lie != "" {
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, request.ID, lie)
-		return
-	}
-	res, err := http.Post(l.node, "application/json", bytes.NewReader(body))
-	if err != nil {
-		w.WriteHeader(http.StatusTooManyRequests)
-		return
-	}
-	defer res.Body.Close()
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(res.StatusCode)
-	if _, err := io.Copy(w, res.Body); err != nil {
-		return // the client is gone
-	}
 }

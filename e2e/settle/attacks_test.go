@@ -524,9 +524,9 @@ func (a *attackRig) guards() {
 		{"the desk is locked", "locked", []string{"lock", "--reason", "test"}, []string{"unlock"}},
 		{"the pair is locked", "locked", []string{"lock", "--pair", programtest.Symbol, "--reason", "test"}, []string{"unlock", "--pair", programtest.Symbol}},
 		{"the rail is locked", "locked", []string{"lock", "--rail", "USDC", "--reason", "test"}, []string{"unlock", "--rail", "USDC"}},
-		{
-			"the price has moved up", "price_corridor",
-			[]string{"price", "set", "--pair", programtest.Symbol, "--usd", "1.2"},
+		{ // within the pair's corridor, and beyond firm_bps
+			"the price has moved up by 1.1 per cent", "price_corridor",
+			[]string{"price", "set", "--pair", programtest.Symbol, "--usd", "1.01"},
 			[]string{"price", "set", "--pair", programtest.Symbol, "--usd", "0.999"},
 		},
 		{
@@ -541,10 +541,13 @@ func (a *attackRig) guards() {
 		a.refused(c.name+", and the signature is bad", x, wanted{409, "REFUS_DVP", ""}, func() *chaintest.Answer { return a.submitRaw(x, x.Raw) })
 		programtest.CLI(a.T, a.Server, c.mend...)
 	}
-	// A move in the desk's favour refuses nothing.
-	x := a.target()
-	programtest.CLI(a.T, a.Server, "price", "set", "--pair", programtest.Symbol, "--usd", "0.97")
-	a.settles(x)
+	// A move in the desk's favour refuses nothing, nor one within firm_bps.
+	for _, price := range []string{"0.97", "0.979"} {
+		x := a.target()
+		programtest.CLI(a.T, a.Server, "price", "set", "--pair", programtest.Symbol, "--usd", price)
+		a.settles(x)
+		a.build = nil
+	}
 	programtest.CLI(a.T, a.Server, "price", "set", "--pair", programtest.Symbol, "--usd", "0.999")
 	a.build = nil
 	a.settles(a.target())
