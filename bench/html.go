@@ -18,7 +18,7 @@ const (
 var plotColours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"}
 
 // WriteHTML writes the report as one page without outside fetches: a percentile plot
-// (percentiles on a scale of nines, latency on a logarithmic one), the ratios as bars with
+// (percentiles on a scale of nines, latency on a logarithmic one), the graphs, the ratios as bars with
 // their goals, and the table.
 func (r *Report) WriteHTML(w io.Writer) error { return WritePage(w, []*Report{r}) }
 
@@ -31,7 +31,7 @@ func WritePage(w io.Writer, reports []*Report) error {
 	}
 	sections := make([]section, len(reports))
 	for i, r := range reports {
-		sections[i] = section{r, template.HTML(r.plot()), r.bars(), r.rows(), r.notes()}
+		sections[i] = section{r, template.HTML(r.plot()), r.graphs(), r.bars(), r.rows(), r.notes()}
 	}
 	if err := page.Execute(w, sections); err != nil {
 		return err
@@ -44,9 +44,17 @@ func WritePage(w io.Writer, reports []*Report) error {
 type section struct {
 	Report *Report
 	Plot   template.HTML
+	Graphs []template.HTML
 	Bars   []bar
 	Rows   [][]string
 	Notes  []string
+}
+
+func (r *Report) graphs() (list []template.HTML) {
+	for _, g := range r.Graphs {
+		list = append(list, template.HTML("<h3>"+template.HTMLEscapeString(g.Name)+"</h3>"+g.draw()))
+	}
+	return list
 }
 
 // bar is a ratio as a bar; Width and Goal are per cent of the frame.
@@ -113,7 +121,8 @@ svg{width:100%;height:auto} text{font:12px system-ui,sans-serif;fill:#333}
 <h2>{{.Report.Name}}</h2>
 <p>{{.Report.Began}} · {{.Report.Machine.CPU}} · {{.Report.Machine.Cores}} cores · {{.Report.Machine.Go}} · commit {{.Report.Machine.Commit}}</p>
 {{.Plot}}
-{{range .Bars}}<div class="ratio"><span>{{.Name}}: <b>{{.Text}}</b></span><svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="{{.Class}}" width="{{.Width}}" height="4"/>{{if .HasGoal}}<line class="goal" x1="{{.Goal}}" x2="{{.Goal}}" y1="0" y2="4"/>{{end}}</svg></div>
+{{range .Graphs}}{{.}}
+{{end}}{{range .Bars}}<div class="ratio"><span>{{.Name}}: <b>{{.Text}}</b></span><svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="{{.Class}}" width="{{.Width}}" height="4"/>{{if .HasGoal}}<line class="goal" x1="{{.Goal}}" x2="{{.Goal}}" y1="0" y2="4"/>{{end}}</svg></div>
 {{end}}<div class="wide"><table>{{range $i, $row := .Rows}}<tr>{{range $row}}{{if $i}}<td>{{.}}</td>{{else}}<th>{{.}}</th>{{end}}{{end}}</tr>{{end}}</table></div>
 <ul>{{range .Notes}}<li>{{.}}</li>{{end}}</ul>
 {{with .Report.Last}}<h3>Beside the last run</h3>

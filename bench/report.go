@@ -22,6 +22,7 @@ type Report struct {
 	Machine Machine   `json:"machine"`
 	Series  []*Series `json:"series"`
 	Ratios  []Ratio   `json:"ratios,omitempty"`
+	Graphs  []*Graph  `json:"graphs,omitempty"`
 	// Notes say what was left out and how to read the figures.
 	Notes []string `json:"notes,omitempty"`
 	// Hosts is the state of the machine before and after the run.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ import (
 	"blockdesk/bench/replay"
 	"blockdesk/bench/rest"
 	"blockdesk/bench/settle"
+	"blockdesk/bench/sybil"
 	"blockdesk/bench/ws"
 	"blockdesk/persist"
 	"blockdesk/service"
@@ -40,13 +42,15 @@ type benchFlags struct {
 	parts               []string
 	seconds, flood      int
 	trades              int
+	attack              time.Duration
+	addresses, keys     int
 	lines               bool // JSON lines: several reports
 }
 
 func benchCommand(s *settings) *cobra.Command {
 	var f benchFlags
 	cmd := groupCommand(cobra.Command{
-		Use: "bench", Short: "Measure: engine, durable, fix, ws, rest, settle, recovery, cluster, all, play",
+		Use: "bench", Short: "Measure: engine, durable, fix, ws, rest, settle, sybil, recovery, cluster, all, play",
 		Long: "Measure on this machine. Each benchmark prints percentiles, CPU time and allocations per operation,\n" +
 			"and the ratios to its baseline from the same run. Gateways are measured on a server that is\n" +
 			"started as a child process. Each benchmark takes minutes and two cores, and removes its scratch\n" +
@@ -65,6 +69,9 @@ func benchCommand(s *settings) *cobra.Command {
 	flags.IntVar(&f.seconds, "seconds", 5, "seconds of load on each server for each kind of read of bench rest")
 	flags.IntVar(&f.flood, "flood", 60, "seconds at full speed against the default limits of bench rest")
 	flags.IntVar(&f.trades, "trades", 6_000, "whole settlements of bench settle")
+	flags.DurationVar(&f.attack, "attack", 10*time.Minute, "how long bench sybil attacks")
+	flags.IntVar(&f.addresses, "addresses", 1000, "client addresses of bench sybil: 1 to 60,000 of 127.0.0.0/8")
+	flags.IntVar(&f.keys, "keys", 10_000, "fresh wallets of bench sybil")
 	flags.IntVar(&f.failovers, "failovers", 100, "how often bench cluster kills the leader")
 	for _, b := range benchmarks() {
 		cmd.AddCommand(&cobra.Command{
@@ -127,6 +134,9 @@ func benchmarks() []benchmark {
 		}},
 		{"settle", "Builds, submissions, proofs of payment and whole settlements on a local chain (needs Node)", func(f *benchFlags, exe, dir string) bench.Benchmark {
 			return settle.Benchmark{Exe: exe, Dir: dir, Sandbox: demo.FindSandbox(), Trades: f.trades}
+		}},
+		{"sybil", "Many client addresses and fresh keys that reserve without paying, and a buyer with proof (needs Node)", func(f *benchFlags, exe, dir string) bench.Benchmark {
+			return sybil.Benchmark{Exe: exe, Dir: dir, Sandbox: demo.FindSandbox(), Duration: f.attack, Clients: f.addresses, Keys: f.keys}
 		}},
 		{"cluster", "Three nodes beside one: acknowledgements, rate, failover; what followers and groups cost", func(f *benchFlags, exe, dir string) bench.Benchmark {
 			return clusterbench.Benchmark{Exe: exe, Dir: dir, Failovers: f.failovers, Rounds: f.rounds, Parts: f.parts}

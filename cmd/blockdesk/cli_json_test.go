@@ -105,6 +105,7 @@ var jsonCases = map[string]jsonCase{
 	"bench ws":              {elsewhere: "TestBench", fails: "--dir {new}", code: "NOT_FOUND", exit: exitFailed},
 	"bench rest":            {elsewhere: "TestBench", fails: "--dir {new}", code: "NOT_FOUND", exit: exitFailed},
 	"bench settle":          {elsewhere: "TestBench", fails: "--dir {new}", code: "NOT_FOUND", exit: exitFailed},
+	"bench sybil":           {elsewhere: "TestBench", fails: "--dir {new}", code: "NOT_FOUND", exit: exitFailed},
 	"bench cluster":         {elsewhere: "TestBenchGroups", fails: "--dir {new}", code: "NOT_FOUND", exit: exitFailed},
 	"bench all":             {elsewhere: "TestBench", fails: "x", code: codeUsage, exit: exitUsage},
 	"bench play":            {elsewhere: "TestRecordedDayThroughEveryGateway", fails: "--day never", code: codeUsage, exit: exitUsage},
