@@ -130,9 +130,14 @@ func lie(w http.ResponseWriter, rng *rand.Rand, id json.RawMessage, method strin
 	if text == "" || rng.IntN(2) == 0 {
 		return false
 	}
+	writeResult(w, id, text)
+	return true
+}
+
+// writeResult answers a request with a result.
+func writeResult(w http.ResponseWriter, id json.RawMessage, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, text)
-	return true
 }
 
 // busy is late with some answers, and has none to others.

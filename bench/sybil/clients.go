@@ -26,7 +26,7 @@ const claimTarget = "/rfq-native/modular-claim-take"
 // fills are what the attack asks for, in dollars.
 var fills = [...]int{25_000, 1000, 250}
 
-func addressOf(key ed25519.PublicKey) string { return solana.Text(solana.Address(key)) }
+func addressOf(key ed25519.PublicKey) string { return solana.Base58(solana.Address(key)) }
 
 // claimAnswer is what a client needs of an answer.
 type claimAnswer struct {
