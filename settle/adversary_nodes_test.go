@@ -125,7 +125,6 @@ func lie(w http.ResponseWriter, rng *rand.Rand, id json.RawMessage, method strin
 	text := map[string]string{
 		"getTransaction": "null", "getSignatureStatuses": `{"context":{"slot":99999999},"value":[null]}`,
 		"getBlockHeight": "99999999", "getSignaturesForAddress": "[]",
-		"getEpochInfo": `{"absoluteSlot":99999999,"blockHeight":99999999}`,
 	}[method]
 	if text == "" || rng.IntN(2) == 0 {
 		return false
