@@ -163,6 +163,11 @@ func (d *Desk) send(f *inflight, r rfq.Request, w *waiter) error {
 	if d.projector.storeFailed() {
 		return ErrReadOnly
 	}
+	if d.o.Format1 {
+		if err := rfq.FitFormat1(r); err != nil {
+			return fmt.Errorf("desk: %w", err)
+		}
+	}
 	f.token = NewToken(d.o.Group)
 	r.Head().Token = f.token
 	f.claim = claimOf(r)

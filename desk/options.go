@@ -69,6 +69,9 @@ type Options struct {
 	OnSales func([]Sale)
 	// Group is part of the ids of quotes and claims; 0 = the instruments are not split.
 	Group market.ShardID
+	// Format1 makes only requests that release 0.1.0 reads (engine.Format1), while a group
+	// is upgraded; others fail with rfq.ErrFormat.
+	Format1 bool
 	// Now is the clock for the age of answers. Default time.Now.
 	Now func() time.Time
 }

@@ -34,6 +34,9 @@ type Options struct {
 
 	// Group is part of the ids of quotes and claims; 0 = the instruments are not split.
 	Group market.ShardID
+	// Format1 makes only commands that release 0.1.0 reads (engine.Format1), while a group
+	// is upgraded.
+	Format1 bool
 }
 
 // batchReports is how many reports are sent before their state is committed.

@@ -7,6 +7,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
@@ -46,6 +47,9 @@ func (s *blotter) newOrder(r *wire.OrderRequest) *wire.Reject {
 	if duplicate {
 		refusal = wire.RefuseDuplicate(wire.OrdRejDuplicate, "ClOrdID (11)", r.ClOrdID)
 	}
+	if refusal == nil && order.Flags&book.FlagMinQty != 0 && s.gateway.options.Format1 {
+		refusal = wire.Refuse(wire.OrdRejUnsupported, wire.CodeUnsupported, "MinQty (110): %s", rfq.ErrFormat)
+	}
 	account := uint64(0)
 	if refusal == nil {
 		account, refusal = s.numberAccount(r)
@@ -59,7 +63,7 @@ func (s *blotter) newOrder(r *wire.OrderRequest) *wire.Reject {
 		clOrdID: string(r.ClOrdID), msgType: 'D', id: order.ID, content: content,
 		instrument: in.ID, side: order.Side, typ: order.Type, tif: order.TIF, terms: wire.TermsOf(&order, string(r.Account)),
 	}
-	if entry.terms.Any() { // the reports repeat them
+	if entry.terms.Any() && !s.gateway.options.Format1 { // the reports repeat them
 		order.Flags |= book.FlagTerms
 	}
 	return s.submit(engine.NewOrder, in.ID, order, account, r, entry)
@@ -374,7 +378,7 @@ func (s *blotter) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 	if refusal != nil {
 		return s.rejectChange(r, &t, amend, refusal)
 	}
-	if o.Stop != 0 { // the reports repeat it
+	if o.Stop != 0 && !s.gateway.options.Format1 { // the reports repeat it
 		o.Flags |= book.FlagTerms
 	}
 	return s.submit(kind, t.instrument, o, 0, r, &request{

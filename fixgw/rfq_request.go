@@ -156,6 +156,11 @@ func (s *deskClient) submitDesk(request rfq.Request, entry *request) *wire.Refus
 	if entry.claim != nil {
 		entry.claim.ID = market.ClaimID(head.Token)
 	}
+	if s.gateway.options.Format1 {
+		if err := rfq.FitFormat1(request); err != nil {
+			return wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "%s", err)
+		}
+	}
 	commands, err := engine.DeskCommands(nil, request)
 	if err != nil {
 		return wire.Refuse(wire.QuoteRejOther, wire.CodeInvalidField, "%s", err)

@@ -57,7 +57,7 @@ func (s *Service) listenFIX() (err error) {
 		Address: s.cfg.Listen.FIX, Listen: s.o.Listen, TLS: s.o.Inputs.tls, CompID: c.CompID, Participants: s.o.Inputs.Participants,
 		Dictionary: s.o.Program.Dictionary, MaxSessions: c.MaxSessions, Rate: c.MessagesPerSecond, MessageLog: messages,
 		Prepared: s.o.Sessions, Leadership: s.leadershipFor(s.events.fix, nil), Logger: s.log,
-	}, Group: s.cfg.GroupNumber()}, fixEngine{s.eng, s.events.fix}, s.storage.FIX, uses, s.set)
+	}, Group: s.cfg.GroupNumber(), Format1: s.storage.Format1}, fixEngine{s.eng, s.events.fix}, s.storage.FIX, uses, s.set)
 	return err
 }
 

@@ -100,7 +100,7 @@ func (s *Service) connect() (err error) {
 	}
 	failed := func() error { return s.eng.Stats().Failed }
 	s.desk, err = desk.New(desk.Options{
-		Failed: failed, OnView: s.feed.TicketsChanged, OnSales: s.publishSales, Group: s.cfg.GroupNumber(),
+		Failed: failed, OnView: s.feed.TicketsChanged, OnSales: s.publishSales, Group: s.cfg.GroupNumber(), Format1: s.storage.Format1,
 	}, s.eng, s.storage.Desk)
 	if err != nil {
 		return err

@@ -73,6 +73,10 @@ func planSetup(o *Options, storage *Storage, state *engine.State, view *rfq.View
 	if err := p.planDesk(o.Config, view, o.Log); err != nil {
 		return nil, err
 	}
+	if storage.Format1 && p.desk != nil {
+		p.desk.requests = withoutNewer(p.desk.requests, view)
+		o.Log.Warn("the upgrade of the group is not finalized: the desk has the rules of release 0.1.0 until `blockdesk cluster finalize`")
+	}
 	if storage.Leading == nil || state.Seq() == 0 {
 		return p, nil
 	}

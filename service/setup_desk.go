@@ -194,6 +194,27 @@ func due[T comparable](set bool, was map[string]T, symbol string, value T) bool 
 	return !set || known && last != value
 }
 
+// withoutNewer returns the requests without those that differ from the desk's state only by
+// what release 0.1.0 lacks: while a group is upgraded, its policy stays that of before.
+func withoutNewer(requests []setupRequest, v *rfq.View) (out []setupRequest) {
+	for _, r := range requests {
+		switch set := r.Request.(type) {
+		case *rfq.SetPolicy:
+			if v.Policy.QuoteTTL != 0 {
+				continue
+			}
+		case *rfq.SetPair:
+			wanted := set.Pair
+			wanted.FirmBps = rfq.Pair{}.FirmBps
+			if p := v.Pair(wanted.Instrument); p != nil && configuredPart(*p) == wanted {
+				continue
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
 // addPairs adds the requests that change pairs. Pairs that price others come first.
 func (d *deskSetup) addPairs(v *rfq.View, add func(string, rfq.Request)) error {
 	for i := range v.Pairs {

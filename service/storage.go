@@ -32,6 +32,9 @@ type Storage struct {
 	Metrics []prometheus.Collector
 	Leading *Leading
 	Cluster admin.Cluster
+	// Format1 says that the group's log has the format of release 0.1.0: an upgrade is not
+	// finalized.
+	Format1 bool
 
 	FIX, Desk, History, Settlement, Mirror Store
 

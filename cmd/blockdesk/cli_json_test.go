@@ -75,6 +75,8 @@ var jsonCases = map[string]jsonCase{
 	"cluster status":        {works: "--admin {stub}", fails: "--data {new}", code: codeNoService, exit: exitNoService},
 	"cluster wait":          {works: "--admin {stub}", fails: "--admin 127.0.0.1:1 --within 1ms", code: codeNoService, exit: exitNoService},
 	"cluster add":           {elsewhere: "TestClusterRunbook", fails: "a/b 127.0.0.1:1 --admin {stub}", code: codeUsage, exit: exitUsage},
+	"cluster replace":       {elsewhere: "TestClusterRunbook", fails: "a a 127.0.0.1:1 --admin {stub}", code: codeUsage, exit: exitUsage},
+	"cluster finalize":      {elsewhere: "TestClusterRunbook", fails: "--data {new}", code: codeNoService, exit: exitNoService},
 	"cluster remove":        {elsewhere: "TestClusterRunbook", fails: "a " + stubbed, code: codeFailed, exit: exitFailed},
 	"cluster transfer":      {elsewhere: "TestClusterRunbook", fails: "--data {new}", code: codeNoService, exit: exitNoService},
 	"token list":            {works: "--data {data}", fails: "--data {new}", code: codeNoService, exit: exitNoService},

@@ -122,7 +122,7 @@ func clusterCommand(s *settings) *cobra.Command {
 	})
 	f := &operatorFlags{}
 	f.add(cmd)
-	cmd.AddCommand(clusterStatusCommand(s, f), clusterWaitCommand(s, f), clusterAddCommand(s, f), clusterRemoveCommand(s, f), clusterTransferCommand(s, f))
+	cmd.AddCommand(clusterStatusCommand(s, f), clusterWaitCommand(s, f), clusterAddCommand(s, f), clusterReplaceCommand(s, f), clusterRemoveCommand(s, f), clusterTransferCommand(s, f), clusterFinalizeCommand(s, f))
 	return cmd
 }
 
@@ -267,12 +267,8 @@ func clusterAddCommand(s *settings, f *operatorFlags) *cobra.Command {
 			"return with an empty folder: choose a new one.",
 		Example: "  blockdesk cluster add d 10.0.0.4:9700 --node-admin http://10.0.0.4:8090",
 		RunE: groupRun(s, f, func(ctx context.Context, g *groupClient, args []string) (*operator.Group, error) {
-			if admin != "" {
-				at, err := s.adminURL(admin)
-				if err != nil {
-					return nil, err
-				}
-				g.seeds = append(g.seeds, at)
+			if err := g.addSeed(admin); err != nil {
+				return nil, err
 			}
 			return g.add(ctx, args[0], args[1], within)
 		}),
@@ -309,6 +305,81 @@ func (g *groupClient) add(ctx context.Context, id, address string, within time.D
 		return nil, err
 	}
 	return g.await(ctx, memberWait, func(v *operator.Group) bool { n := v.Node(id); return v.OK && n != nil && n.Voter && n.InSync })
+}
+
+func clusterReplaceCommand(s *settings, f *operatorFlags) *cobra.Command {
+	var within time.Duration
+	var admin string
+	cmd := &cobra.Command{
+		Use: "replace ID NEW_ID ADDRESS", Short: "Replace a lost node, or one that has lost its data", Args: cobra.ExactArgs(3),
+		Long: "Remove a node and add another one in its place, which runs with cluster.join: true and an empty\n" +
+			"data folder under a new ID, at the host:port of its cluster.bind. A node that has lost its data has\n" +
+			"forgotten its votes, so it cannot come back under its ID. The new node gets a vote once it is in\n" +
+			"sync. If that takes longer than --within, the command fails (1): check the node, and finish with\n" +
+			"`blockdesk cluster add NEW_ID ADDRESS`.",
+		Example: "  blockdesk cluster replace c e 10.0.0.3:9700",
+		RunE: groupRun(s, f, func(ctx context.Context, g *groupClient, args []string) (*operator.Group, error) {
+			if err := checkNodeID(args[1]); err != nil {
+				return nil, err
+			}
+			if args[0] == args[1] {
+				return nil, usagef("NEW_ID is the old one: a node that has lost its data needs a new id")
+			}
+			if err := g.addSeed(admin); err != nil {
+				return nil, err
+			}
+			v, err := g.read(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if v.Node(args[0]) != nil {
+				if _, err := g.remove(ctx, args[0], false); err != nil {
+					return nil, err
+				}
+			}
+			return g.add(ctx, args[1], args[2], within)
+		}),
+	}
+	cmd.Flags().DurationVar(&within, "within", 10*time.Minute, "how long the new node may take to catch up")
+	cmd.Flags().StringVar(&admin, "node-admin", "", "the new node's admin `address`, if no entry of peers has it")
+	return cmd
+}
+
+// addSeed adds a node's admin address to those that are read; "" adds none.
+func (g *groupClient) addSeed(admin string) error {
+	if admin == "" {
+		return nil
+	}
+	at, err := g.s.adminURL(admin)
+	if err == nil {
+		g.seeds = append(g.seeds, at)
+	}
+	return err
+}
+
+func clusterFinalizeCommand(s *settings, f *operatorFlags) *cobra.Command {
+	return &cobra.Command{
+		Use: "finalize", Short: "End an upgrade: let the group use what the new program brings", Args: cobra.NoArgs,
+		Long: "End a rolling upgrade from release 0.1.0. Until then the group writes only what the old program\n" +
+			"reads, applies its rules, and can go back to it. Afterwards no older program can be a node of the\n" +
+			"group. The command refuses unless every node answers and has the new program; the service starts\n" +
+			"again in a new term, which clients see as a change of the leader. A group that was begun with this\n" +
+			"release is final already.",
+		Example: "  blockdesk cluster finalize",
+		RunE: groupRun(s, f, func(ctx context.Context, g *groupClient, _ []string) (*operator.Group, error) {
+			v, err := g.read(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if err := g.send(ctx, v, "/desk/cluster/finalize", struct{}{}); err != nil {
+				return nil, err
+			}
+			return g.await(ctx, memberWait, func(v *operator.Group) bool {
+				l := v.Node(v.Leader)
+				return v.State != operator.GroupNoService && l != nil && l.Status != nil && l.Status.LogFormat == l.Status.NewestFormat
+			})
+		}),
+	}
 }
 
 // memberWait bounds the wait for an accepted change.

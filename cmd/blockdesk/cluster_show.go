@@ -16,6 +16,10 @@ func printGroup(w io.Writer, v *operator.Group) error {
 	if len(v.ConfigDiffers) > 0 {
 		text += fmt.Sprintf("configured differently from %s: %s\n", v.ConfigOf, operator.DifferencesText(v.ConfigDiffers))
 	}
+	if l := v.Node(v.Leader); l != nil && l.Status != nil && l.Status.LogFormat < l.Status.NewestFormat {
+		text += fmt.Sprintf("upgrade not finalized: the log has format %d of %d; `blockdesk cluster finalize` once all nodes have the new program\n",
+			l.Status.LogFormat, l.Status.NewestFormat)
+	}
 	if _, err := fmt.Fprintln(w, text); err != nil {
 		return err
 	}

@@ -301,6 +301,8 @@ var clusterPrints = []expectation{
 	{in: "journalctl", prints: `"level":"INFO"`},
 	{in: "cluster wait", prints: `^well: `},
 	{in: "cluster add", prints: `^well: `},
+	{in: "cluster replace", prints: `^well: `},
+	{in: "cluster finalize", prints: `^well: `},
 	{in: "cluster remove", prints: `^well: `},
 	{in: "cluster transfer", prints: `^(well|at risk|degraded): `},
 	{in: "cluster status", prints: `^well: `},
@@ -323,7 +325,7 @@ func (d *groupOnDuty) scenes() map[string]scene {
 		}},
 		"Remove a node": {at: map[string]func(){"systemctl": func() { d.goTo("d") }}, after: func() { d.goTo("a") }},
 		"Replace a node": {before: d.losesC, at: map[string]func(){
-			"systemctl": func() { d.configure([]string{"a", "b", "e"}); d.goTo("e") }, "cluster add": func() { d.goTo("a") },
+			"systemctl": func() { d.configure([]string{"a", "b", "e"}); d.goTo("e") }, "cluster replace": func() { d.goTo("a") },
 		}},
 		"Back up": {before: func() { d.goTo(d.follower()); d.writer.end() }, after: func() { d.writer.check(d.at.admin()) }},
 		"Restore a group": {before: d.losesAll, at: map[string]func(){

@@ -28,6 +28,10 @@ type Cluster interface {
 	Remove(id string) error
 	// Transfer transfers leadership to another voter. Error: ErrClusterLeader.
 	Transfer() error
+	// Finalize ends an upgrade of the group's programs: the log gets the newest format, and
+	// another node leads. Without an upgrade it does nothing. Errors: ErrClusterLeader,
+	// ErrClusterOld.
+	Finalize() error
 }
 
 // Errors of Cluster.
@@ -36,6 +40,7 @@ var (
 	ErrClusterAddress = errors.New("httpgw: invalid id or address of a node")
 	ErrClusterTaken   = errors.New("httpgw: the id or address belongs to another node")
 	ErrClusterUnknown = errors.New("httpgw: unknown node")
+	ErrClusterOld     = errors.New("httpgw: a node of the group has an older program, or does not answer")
 	ErrClusterSelf    = errors.New("httpgw: the leader cannot remove itself")
 )
 
@@ -52,6 +57,13 @@ type ClusterStatus struct {
 	InSync  bool   `json:"level"`
 	Failed  bool   `json:"failed"` // the node has left the group until a restart
 	Problem string `json:"problem,omitempty"`
+	// NoMemory: the data folder was empty though the group has a log. The node takes no part
+	// and must be replaced.
+	NoMemory bool `json:"no_memory"`
+	// LogFormat is the format of the group's log, NewestFormat the newest that this program
+	// reads: until `cluster finalize` a group whose programs were upgraded keeps the old one.
+	LogFormat    int `json:"log_format"`
+	NewestFormat int `json:"newest_format"`
 
 	Term   uint64        `json:"term"`
 	Leader ClusterMember `json:"leader"` // as this node knows it; no id = none
@@ -105,6 +117,7 @@ func (e *clusterEndpoints) routes() operatorRoutes {
 		"/desk/cluster/members":             {"POST": bodied(e.addMember)},
 		"/desk/cluster/members/{id}/remove": {"POST": bodied(e.removeMember)},
 		"/desk/cluster/transfer":            {"POST": bodied(e.transferLead)},
+		"/desk/cluster/finalize":            {"POST": bodied(e.finalize)},
 	}
 }
 
@@ -128,6 +141,10 @@ func (e *clusterEndpoints) transferLead(c *call, _ *noBody) (any, *wire.Problem)
 	return e.changed(c, "", e.cluster.Transfer())
 }
 
+func (e *clusterEndpoints) finalize(c *call, _ *noBody) (any, *wire.Problem) {
+	return e.changed(c, "", e.cluster.Finalize())
+}
+
 // changed logs the outcome of a change and returns the node's status. Repeating a change
 // has no effect.
 func (e *clusterEndpoints) changed(c *call, id string, err error) (any, *wire.Problem) {
@@ -147,6 +164,11 @@ func (e *clusterEndpoints) changed(c *call, id string, err error) (any, *wire.Pr
 		}
 	case errors.Is(err, ErrClusterUnknown):
 		return nil, &wire.Problem{Status: http.StatusNotFound, Code: codeUnknownNode, Text: "The group has no such node."}
+	case errors.Is(err, ErrClusterOld):
+		return nil, &wire.Problem{
+			Status: http.StatusConflict, Code: codeClusterState, Reason: "old_program",
+			Text: "A node has an older program, or does not answer. Upgrade and start every node of the group first; /cluster lists them.",
+		}
 	case errors.Is(err, ErrClusterSelf):
 		return nil, &wire.Problem{
 			Status: http.StatusConflict, Code: codeClusterState, Reason: "leads",

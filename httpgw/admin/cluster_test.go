@@ -31,6 +31,11 @@ func (p *fakeCluster) Remove(id string) error {
 	return p.err
 }
 
+func (p *fakeCluster) Finalize() error {
+	p.asked = append(p.asked, "finalize")
+	return p.err
+}
+
 func (p *fakeCluster) Transfer() error {
 	p.asked = append(p.asked, "transfer")
 	return p.err
@@ -80,6 +85,7 @@ func TestCluster(t *testing.T) {
 		{"/desk/cluster/members", `{"id":"d","address":"127.0.0.1:1","voter":true}`, "add d 127.0.0.1:1 voter"},
 		{"/desk/cluster/members/d/remove", `{}`, "remove d"},
 		{"/desk/cluster/transfer", `{}`, "transfer"},
+		{"/desk/cluster/finalize", `{}`, "finalize"},
 	} {
 		for _, r := range []struct {
 			err    error

@@ -63,6 +63,20 @@
 // process was stopped and another node led. Without VerifyLeader a read on a leader that
 // was deposed and does not know it may be stale by the lease, 3/4 of Timeout.
 //
+// # Formats
+//
+// The log has a format (format.go). A group whose nodes are upgraded one by one keeps that
+// of its oldest program until Finalize, which asks every member by a probe (probe.go) and
+// raises it with an entry of its own; a program that does not know a format stops at that
+// entry. In format 1 a Term refuses to append what release 0.1.0 does not read.
+//
+// # An empty folder
+//
+// A node without a log asks its peers before it begins a group or votes (admission.go). It
+// has forgotten its votes if one of them has the group's log, unless that peer saw the same
+// folder empty when the group began. Then Admission returns ErrNoMemory, the node takes no
+// part, and asks on.
+//
 // # Failover
 //
 // With Timeout T the peers notice a dead leader after T to 2 T and vote; the new leader
@@ -110,6 +124,6 @@
 // replica of a snapshot is encoded in memory, while frames wait in maxJobs. A leader whose
 // snapshot is requested has up to maxCachedSnapshots of them in memory until its term ends,
 // renewed at most every snapshotRenew. The index has at most maxIndexed frames. Raft's
-// snapshot files are on the disk even if Options.FS is not. A node that has lost its disk
-// must come back under another ID.
+// snapshot files are on the disk even if Options.FS is not. The first nodes of a group begin
+// when all of them run. maxGreeted incoming connections may have sent nothing yet.
 package quorum

@@ -40,6 +40,8 @@ const (
 	frameKind kind = 2
 	// storeKind is one commit of a replicated store.
 	storeKind kind = 3
+	// formatKind raises the log's format (format.go).
+	formatKind kind = 4
 )
 
 // A tag is in the extensions of each raft entry, so that the data of a frame's entry are
@@ -73,7 +75,7 @@ func decodeTag(p []byte) (tag, error) {
 			errEntry, len(p), firstByte(p), tagSize, tagVersion)
 	}
 	t := tag{kind: kind(p[1]), termStart: binary.LittleEndian.Uint64(p[8:])}
-	if t.kind < termStartKind || t.kind > storeKind {
+	if t.kind < termStartKind || t.kind > formatKind {
 		return tag{}, fmt.Errorf("%w: kind %d", errEntry, t.kind)
 	}
 	return t, nil

@@ -27,7 +27,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := raft.Log{Index: 7, Term: 3, Type: raft.LogCommand, Data: []byte("data"), Extensions: tag{kind: frameKind, termStart: 5}.encode(), AppendedAt: time.Unix(1, 2)}
-	h := header{index: 1, termStart: 2, at: persist.Position{Next: 3, Hash: 4, Epoch: 5}, digest: 6, state: [32]byte{7}, bytes: 8, floor: 9, events: 10}
+	h := header{index: 1, termStart: 2, at: persist.Position{Next: 3, Hash: 4, Epoch: 5}, digest: 6, state: [32]byte{7}, bytes: 8, floor: 9, events: 10, format: 1}
 	for name, c := range map[string]struct{ got, want string }{
 		"commit": {hex.EncodeToString(data), goldenCommit},
 		"entry":  {hex.EncodeToString(appendLog(nil, &entry)), goldenEntry},
@@ -42,10 +42,17 @@ func TestGolden(t *testing.T) {
 		!bytes.Equal(back.Extensions, entry.Extensions) || back.Term != 3 || !back.AppendedAt.Equal(entry.AppendedAt) {
 		t.Errorf("%+v: %v", back, err)
 	}
-	if got, err := decodeHeader(h.encode()); err != nil || got != h {
-		t.Errorf("%+v: %v", got, err)
+	for h.format = firstFormat; h.format <= MaxFormat; h.format++ {
+		if got, err := decodeHeader(h.encode()); err != nil || got != h {
+			t.Errorf("%+v: %v", got, err)
+		}
+	}
+	if got := hex.EncodeToString(tag{kind: formatKind, termStart: 5}.encode()); got != goldenFormatTag {
+		t.Errorf("tag of a format: %s", got)
 	}
 }
+
+const goldenFormatTag = "01040000000000000500000000000000"
 
 const (
 	goldenCommit = "4244514301030000666978010300050000006b657976616c7565020100010000006162d0434d3a"

@@ -85,6 +85,9 @@ func (n *Node) Ready() error {
 	if err := n.Failed(); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotReady, err)
 	}
+	if err := n.Admission(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotReady, err)
+	}
 	r, err := n.running()
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotReady, err)

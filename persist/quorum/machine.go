@@ -33,6 +33,7 @@ type machine struct {
 	snapshotStatus *snapshotStatus
 	frames         frameIndex
 	counts         applyCounts
+	format         logFormat
 	fail           func(error) error // latches the node's failure and returns err
 
 	at        persist.Position // after the last accepted frame
@@ -66,10 +67,13 @@ func (m *machine) Apply(log *raft.Log) any {
 		m.counts.refused.Add(1)
 		return fmt.Errorf("entry %d of the term that entry %d started: %w", log.Index, t.termStart, errStale)
 	}
-	if t.kind == frameKind {
+	switch t.kind {
+	case frameKind:
 		err = m.applyFrame(log.Index, log.Data)
-	} else {
+	case storeKind:
 		err = m.applyCommit(log.Index, log.Data)
+	default:
+		err = m.applyFormat(log.Data)
 	}
 	if err == nil {
 		return nil
@@ -111,7 +115,7 @@ func (m *machine) applyCommit(index uint64, data []byte) error {
 // Snapshot implements raft.FSM: it fixes the moment; Persist does the work.
 func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
 	s := &fsmSnapshot{
-		head: header{index: m.lastIndex, termStart: m.termStart, at: m.at}, stores: m.local.kv.View(), standby: make(chan standbyImage, 1), status: m.snapshotStatus,
+		head: header{index: m.lastIndex, termStart: m.termStart, at: m.at, format: m.format.load()}, stores: m.local.kv.View(), standby: make(chan standbyImage, 1), status: m.snapshotStatus,
 	}
 	if err := m.standby.enqueue(job{call: func(w *standby) error { s.standby <- w.snapshotPart(); return nil }}); err != nil {
 		return nil, errors.Join(err, s.stores.Close())
@@ -134,6 +138,7 @@ func (m *machine) Restore(from io.ReadCloser) error {
 	m.frames.set(before, head.at)
 	m.snapshotStatus.restored(head.at)
 	m.counts.restores.Add(1)
+	m.format.store(head.format)
 	m.at, m.termStart, m.lastIndex = head.at, head.termStart, head.index
 	return m.standby.enqueue(job{call: func(w *standby) error {
 		w.replica, w.next = r, head.at.Next

@@ -32,7 +32,7 @@ func (n *Node) Leader() Peer {
 // address, with Options.Join. Only the leader can do this; on any other node the error
 // wraps ErrDeposed.
 func (n *Node) AddVoter(id, address string) error {
-	return n.change(id, address, func(r *raft.Raft) raft.Future {
+	return n.join(id, address, func(r *raft.Raft) raft.Future {
 		return r.AddVoter(raft.ServerID(id), raft.ServerAddress(address), 0, memberTimeout)
 	})
 }
@@ -40,7 +40,7 @@ func (n *Node) AddVoter(id, address string) error {
 // AddNonvoter adds a node that gets the log and does not vote: a new node before it has
 // caught up.
 func (n *Node) AddNonvoter(id, address string) error {
-	return n.change(id, address, func(r *raft.Raft) raft.Future {
+	return n.join(id, address, func(r *raft.Raft) raft.Future {
 		return r.AddNonvoter(raft.ServerID(id), raft.ServerAddress(address), 0, memberTimeout)
 	})
 }
@@ -58,12 +58,30 @@ func (n *Node) Transfer() error {
 	return n.change(n.o.ID, n.o.Bind, func(r *raft.Raft) raft.Future { return r.LeadershipTransfer() })
 }
 
-func (n *Node) change(id, address string, do func(*raft.Raft) raft.Future) error {
+// join is change for a node that must read the log.
+func (n *Node) join(id, address string, do func(*raft.Raft) raft.Future) error {
+	if err := n.o.validateMember(id, address); err != nil {
+		return err
+	}
+	if err := n.checkReads(Peer{ID: id, Address: address}); err != nil {
+		return err
+	}
+	return n.change(id, address, do)
+}
+
+func (o *Options) validateMember(id, address string) error {
 	if id == "" || len(id) > MaxNameBytes {
 		return fmt.Errorf("%w: an id of %d bytes: must be 1 to %d", ErrMember, len(id), MaxNameBytes)
 	}
-	if err := n.o.validateAddress("member "+id, address); err != nil {
+	if err := o.validateAddress("member "+id, address); err != nil {
 		return fmt.Errorf("%w: %w", ErrMember, err)
+	}
+	return nil
+}
+
+func (n *Node) change(id, address string, do func(*raft.Raft) raft.Future) error {
+	if err := n.o.validateMember(id, address); err != nil {
+		return err
 	}
 	r, err := n.running()
 	if err != nil {

@@ -57,10 +57,13 @@ type Node struct {
 	raft     *raft.Raft // nil before Run
 	stopping bool
 	failure  error
-	term     *Term         // the last one
-	changed  chan struct{} // closed and replaced at each change of leadership
-	broken   chan struct{} // closed at the first failure
+	// admission is why the node takes no part yet, nil once it does.
+	admission error
+	term      *Term         // the last one
+	changed   chan struct{} // closed and replaced at each change of leadership
+	broken    chan struct{} // closed at the first failure
 
+	births    sync.Mutex     // one folder gets one birth
 	proposals sync.WaitGroup // under way; none begins once stopping
 }
 
@@ -139,7 +142,8 @@ func (n *Node) checkLogStart() error {
 func (n *Node) Addr() string { return n.stream.Addr().String() }
 
 // Run makes the node a member of the group until ctx ends or the node fails, and returns
-// the failure. After it the group continues without the node.
+// the failure. After it the group continues without the node. A node with an empty folder
+// first asks its peers (Admission) and takes no part until they have answered.
 func (n *Node) Run(ctx context.Context) error {
 	// The stores outlive raft, and raft outlives the callers that propose.
 	storesCtx, stopStores := context.WithCancel(context.WithoutCancel(ctx))
@@ -157,19 +161,35 @@ func (n *Node) Run(ctx context.Context) error {
 	})
 	machine.Go(func() error { n.completeCommits(end); return nil })
 	machine.Go(func() error { n.runVerifications(end); return nil })
-	r, err := n.start(func(work func(<-chan struct{})) {
-		machine.Go(func() error { work(end); return nil })
-	})
+	machine.Go(func() error { n.stream.run(n.answerProbe); return nil })
+	err := n.admit(ctx)
 	if err == nil {
-		n.watch(ctx, r)
-		n.stop(r)
-	} else {
-		err = errors.Join(n.fail(err), ignoreClosed(n.stream.Close()))
+		err = n.takePart(ctx, func(work func(<-chan struct{})) {
+			machine.Go(func() error { work(end); return nil })
+		})
 	}
+	switch {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		n.stop(nil)
+		err = nil
+	case err != nil:
+		err = n.fail(err)
+	}
+	err = errors.Join(err, ignoreClosed(n.stream.Close()))
 	close(end)
 	_ = machine.Wait() // n.failure keeps the error
 	stopStores()
 	return errors.Join(err, n.Failed(), stores.Wait())
+}
+
+// takePart runs raft until ctx ends or the node fails.
+func (n *Node) takePart(ctx context.Context, run func(func(end <-chan struct{}))) error {
+	r, err := n.start(run)
+	if err == nil {
+		n.watch(ctx, r)
+		n.stop(r)
+	}
+	return err
 }
 
 // start bootstraps the group if this is the first start of one of its first nodes, and
@@ -206,6 +226,7 @@ func (n *Node) start(run func(func(end <-chan struct{}))) (*raft.Raft, error) {
 	n.mu.Lock()
 	n.raft = r
 	n.mu.Unlock()
+	close(n.stream.raft)
 	return r, nil
 }
 
@@ -273,7 +294,7 @@ func (n *Node) notifyChange() {
 }
 
 // stop refuses new proposals, waits for those under way, which raft answers as long as
-// it runs, and shuts raft down.
+// it runs, and shuts raft down; r is nil if it has not started.
 func (n *Node) stop(r *raft.Raft) {
 	n.mu.Lock()
 	n.stopping = true
@@ -284,7 +305,9 @@ func (n *Node) stop(r *raft.Raft) {
 	}
 	n.notifyChange()
 	n.proposals.Wait()
-	_ = r.Shutdown().Error() // always nil
+	if r != nil {
+		_ = r.Shutdown().Error() // always nil
+	}
 }
 
 // fail latches the first failure and returns err. The node leaves the group, because it

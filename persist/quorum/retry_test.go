@@ -71,12 +71,14 @@ func openPatient(t *testing.T, o Options, stall time.Duration, leads func(uint64
 	end := make(chan struct{})
 	var running sync.WaitGroup
 	running.Go(func() { p.run(end) })
+	close(s.raft)
+	running.Go(func() { s.run(func(*probeQuestion) (probeAnswer, bool) { return probeAnswer{}, false }) })
 	t.Cleanup(func() {
 		close(end)
-		running.Wait()
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
+		running.Wait()
 	})
 	return p
 }

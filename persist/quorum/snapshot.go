@@ -18,23 +18,25 @@ import (
 	"blockdesk/persist"
 )
 
-// A raft snapshot's content, version 1. Little-endian. The header is followed by the
+// A raft snapshot's content, version 1, or 2 with the log's format (0 in version 1, which
+// is of format 1). Little-endian. The header is followed by the
 // replica (engine.Replica.AppendSnapshot), the last events, the entries of the stores,
 // and the XXH64 of all before it.
 //
 //	 0        4         6   8       16      24     32     40      48       56      88        96      104      112   116
 //	┌────────┬─────────┬───┬───────┬───────┬──────┬──────┬───────┬────────┬───────┬─────────┬───────┬────────┬─────┬────────┐
-//	│ "BDQS" │ version │ 0 │ index │ term  │ next │ hash │ epoch │ digest │ state │ replica │ floor │ events │  0  │ CRC32C │
-//	│        │    1    │   │       │ start │ seq  │      │       │        │ hash  │ bytes   │       │        │     │        │
+//	│ "BDQS" │ version │ 0 │ index │ term  │ next │ hash │ epoch │ digest │ state │ replica │ floor │ events │ fmt │ CRC32C │
+//	│        │ 1 or 2  │   │       │ start │ seq  │      │       │        │ hash  │ bytes   │       │        │     │        │
 //	└────────┴─────────┴───┴───────┴───────┴──────┴──────┴───────┴────────┴───────┴─────────┴───────┴────────┴─────┴────────┘
 //
 // An entry of the stores: key bytes u16, value bytes u32, key (with its store's name),
 // value. An entry without a key ends them.
 const (
-	snapshotMagic   = "BDQS"
-	snapshotVersion = 1
-	headerSize      = 116 + 4
-	entryHeader     = 6
+	snapshotMagic    = "BDQS"
+	snapshotVersion  = 1
+	snapshotVersion2 = 2
+	headerSize       = 116 + 4
+	entryHeader      = 6
 	// fillBytes is how much of the stores a restore writes in one commit.
 	fillBytes = 1 << 20
 	// maxTailEvents bounds the events in a snapshot.
@@ -54,12 +56,17 @@ type header struct {
 	bytes     uint64 // of the replica's encoding
 	floor     uint64 // of the events
 	events    uint64
+	format    uint16 // of the log
 }
 
 func (h *header) encode() []byte {
 	le := binary.LittleEndian
 	p := append(make([]byte, 0, headerSize), snapshotMagic...)
-	p = le.AppendUint16(p, snapshotVersion)
+	version, format := uint16(snapshotVersion), uint32(0)
+	if h.format > firstFormat {
+		version, format = snapshotVersion2, uint32(h.format)
+	}
+	p = le.AppendUint16(p, version)
 	p = le.AppendUint16(p, 0)
 	for _, v := range []uint64{h.index, h.termStart, h.at.Next, h.at.Hash, h.at.Epoch, h.digest} {
 		p = le.AppendUint64(p, v)
@@ -68,7 +75,7 @@ func (h *header) encode() []byte {
 	for _, v := range []uint64{h.bytes, h.floor, h.events} {
 		p = le.AppendUint64(p, v)
 	}
-	p = le.AppendUint32(p, 0)
+	p = le.AppendUint32(p, format)
 	return le.AppendUint32(p, crc32.Checksum(p, castagnoli))
 }
 
@@ -79,8 +86,15 @@ func decodeHeader(p []byte) (h header, err error) {
 		return h, fmt.Errorf("%w: not a snapshot of a raft group", errSnapshot)
 	case le.Uint32(p[headerSize-4:]) != crc32.Checksum(p[:headerSize-4], castagnoli):
 		return h, fmt.Errorf("%w: wrong checksum of the header", errSnapshot)
-	case le.Uint16(p[4:]) != snapshotVersion:
-		return h, fmt.Errorf("snapshot version %d, this program reads %d: %w", le.Uint16(p[4:]), snapshotVersion, engine.ErrVersion)
+	case le.Uint16(p[4:]) != snapshotVersion && le.Uint16(p[4:]) != snapshotVersion2:
+		return h, fmt.Errorf("snapshot version %d, this program reads %d and %d: %w", le.Uint16(p[4:]), snapshotVersion, snapshotVersion2, engine.ErrVersion)
+	}
+	h.format = firstFormat
+	if le.Uint16(p[4:]) == snapshotVersion2 {
+		if format := le.Uint32(p[headerSize-8:]); format > MaxFormat {
+			return h, unknownFormat(format)
+		}
+		h.format = max(firstFormat, le.Uint16(p[headerSize-8:]))
 	}
 	for i, v := range []*uint64{&h.index, &h.termStart, &h.at.Next, &h.at.Hash, &h.at.Epoch, &h.digest} {
 		*v = le.Uint64(p[8+8*i:])

@@ -50,8 +50,10 @@ type Term struct {
 	// have the same number if no other node led between them.
 	Number uint64
 
-	node  *Node
-	start uint64 // index of the term's first entry
+	node   *Node
+	start  uint64 // index of the term's first entry
+	format uint16
+	check  engine.FormatCheck // of the commands, in a format before the newest
 
 	wake      atomic.Pointer[chan<- struct{}]
 	snapshots *snapshotCache
@@ -130,7 +132,10 @@ func (n *Node) begin(r *raft.Raft) (*Term, error) {
 	if !ok {
 		return nil, fmt.Errorf("quorum: the start of a term returned %T", got)
 	}
-	t := &Term{Number: number, node: n, start: b.index, at: b.at, durable: b.at, done: make(chan struct{}), stores: map[string]*Store{}}
+	if err := n.beginFormat(b); err != nil {
+		return nil, err
+	}
+	t := &Term{Number: number, node: n, start: b.index, format: n.Format(), at: b.at, durable: b.at, done: make(chan struct{}), stores: map[string]*Store{}}
 	t.snapshots = &snapshotCache{status: n.snapshotStatus, frames: &n.machine.frames, now: time.Now}
 	n.mu.Lock()
 	n.term = t
@@ -216,6 +221,9 @@ func (t *Term) Append(prior uint64, a, b []engine.Command) error {
 		return err
 	}
 	t.appended = true
+	if err := t.checkFormat(a, b); err != nil {
+		return t.fail(err)
+	}
 	f := persist.Frame{Epoch: t.at.Epoch, Previous: t.at.Hash, EventHash: prior}
 	var err error
 	if t.frames, err = persist.AppendFrame(t.frames[:0], &f, a, b); err != nil {

@@ -32,6 +32,10 @@ type stream struct {
 	client    *tls.Config // nil: plain TCP
 	reach     func(to string, timeout time.Duration) (net.Conn, error)
 
+	incoming chan net.Conn // to Accept
+	raft     chan struct{} // closed when raft accepts
+	done     chan struct{} // closed by Close
+
 	mu     sync.Mutex
 	open   map[*trackedConn]struct{} // incoming and outgoing connections
 	closed bool
@@ -65,8 +69,19 @@ func (s *stream) track(conn net.Conn, accepted bool) (net.Conn, error) {
 	return h, nil
 }
 
-// Accept implements net.Listener.
+// Accept implements net.Listener for raft: it returns the connections that run has found
+// to be of raft.
 func (s *stream) Accept() (net.Conn, error) {
+	select {
+	case conn := <-s.incoming:
+		return conn, nil
+	case <-s.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// accept returns the next connection of any kind.
+func (s *stream) accept() (net.Conn, error) {
 	conn, err := s.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -90,12 +105,21 @@ func (s *stream) Close() error {
 	err := s.Listener.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.done)
+	}
 	for h := range s.open {
 		_ = h.Conn.Close() // wakes its user
 	}
 	clear(s.open)
 	return err
+}
+
+func (s *stream) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // address is the advertised address.
@@ -109,7 +133,10 @@ func listen(o *Options) (*stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", o.ID, err)
 	}
-	s := &stream{Listener: l, advertise: l.Addr(), reach: o.dial, open: map[*trackedConn]struct{}{}}
+	s := &stream{
+		Listener: l, advertise: l.Addr(), reach: o.dial, open: map[*trackedConn]struct{}{},
+		incoming: make(chan net.Conn), raft: make(chan struct{}), done: make(chan struct{}),
+	}
 	if s.reach == nil {
 		s.reach = dial
 	}

@@ -31,7 +31,7 @@ func TestStreamEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if accepted, err = to.Accept(); err != nil {
+		if accepted, err = to.accept(); err != nil {
 			t.Fatal(err)
 		}
 		return dialled, accepted

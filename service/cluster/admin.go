@@ -28,6 +28,8 @@ func (d groupAdmin) Status() admin.ClusterStatus {
 	if s.Leader.ID != "" {
 		out.Leader = m.member(quorum.Member{Peer: s.Leader, Voter: true})
 	}
+	out.LogFormat, out.NewestFormat = int(m.node.Format()), quorum.MaxFormat
+	out.NoMemory = errors.Is(m.node.Admission(), quorum.ErrNoMemory)
 	if err := m.node.Ready(); err != nil {
 		out.Problem = err.Error()
 	} else {
@@ -100,6 +102,23 @@ func (d groupAdmin) Transfer() error {
 	return clusterError(d.node.node.Transfer())
 }
 
+// Finalize implements admin.Cluster. The service starts again in a new term, because a term
+// keeps the format that it began with.
+func (d groupAdmin) Finalize() error {
+	n := d.node.node
+	if err := d.leads(); err != nil {
+		return err
+	}
+	if n.Format() == quorum.MaxFormat {
+		return nil
+	}
+	if err := n.Finalize(); err != nil {
+		return clusterError(err)
+	}
+	d.node.log.Info("upgrade of the group finalized", "log_format", n.Format())
+	return clusterError(n.Restart())
+}
+
 // leads returns an error unless this node leads.
 func (d groupAdmin) leads() error {
 	if s := d.node.node.Status(); s.Role != quorum.Leader {
@@ -113,6 +132,8 @@ func clusterError(err error) error {
 	switch {
 	case errors.Is(err, quorum.ErrDeposed), errors.Is(err, quorum.ErrStopped):
 		return errors.Join(admin.ErrClusterLeader, err)
+	case errors.Is(err, quorum.ErrOldMember):
+		return errors.Join(admin.ErrClusterOld, err)
 	case errors.Is(err, quorum.ErrMember):
 		return errors.Join(admin.ErrClusterAddress, err)
 	}

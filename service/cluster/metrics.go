@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"errors"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"blockdesk/httpgw/admin"
@@ -22,6 +24,10 @@ func (m *Node) collectors() []prometheus.Collector {
 			Gauge("leader_contact_seconds", "Time since the last contact with the leader: 0 on the leader, -1 before the first contact.", func(s *quorum.Status) float64 { return max(-1, s.Contact.Seconds()) }).
 			Gauge("warm_jobs_waiting", "Frames that this node's hot standby replica has yet to apply.", func(s *quorum.Status) float64 { return float64(s.Waiting) }).
 			Gauge("node_failed", "1 after this node has left its group until a restart, because its disk failed or its log diverged.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Failed != nil) }),
+		admin.NewMetrics("blockdesk_cluster_", m.node.Admission).
+			Gauge("node_no_memory", "1 while this node takes no part in its group, because its data folder was empty though the group has a log.", func(err *error) float64 { return admin.BoolValue(errors.Is(*err, quorum.ErrNoMemory)) }),
+		admin.NewMetrics("blockdesk_cluster_", m.node.Format).
+			Gauge("log_format", "Format of the group's log: 1 is that of release 0.1.0, 2 the newest.", func(v *uint16) float64 { return float64(*v) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Ready).
 			Gauge("node_level", "1 while this node is in sync: a member, in contact with the leader, that has applied nearly all committed entries.", func(err *error) float64 { return admin.BoolValue(*err == nil) }),
 		admin.NewMetrics("blockdesk_cluster_", m.config.differing).

@@ -281,6 +281,7 @@ func (m *Node) handOver(term *quorum.Term) {
 func (m *Node) storage(term *quorum.Term) *service.Storage {
 	g := service.NewStorage(func(name string) service.Store { return term.Store(name) })
 	g.Journal, g.Term, g.Metrics, g.Cluster = termJournal{term}, term.Number, m.collectors(), groupAdmin{m}
+	g.Format1 = term.Format() == engine.Format1
 	g.Files = service.StoreFiles(term.Store("notes"))
 	g.Leading = &service.Leading{Leader: m.leader, Deposed: func() bool { return term.Err() != nil }, Confirm: term.VerifyLeader}
 	return g
