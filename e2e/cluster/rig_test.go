@@ -50,6 +50,8 @@ type groupNode struct {
 	frozen bool
 
 	snapshotEvery uint64
+	// old: exe is a program of release 0.1.0, which refuses settings that it does not know.
+	old bool
 }
 
 func (n *groupNode) url(surface string) string { return "http://" + n.listen[surface] }
@@ -193,6 +195,9 @@ func (n *groupNode) run() (err error) {
 	}
 	n.cmd = exec.Command(n.exe, args...)
 	n.cmd.Stderr, n.cmd.Env = n.log, programtest.Environment(n.machineFile())
+	if n.old {
+		n.cmd.Env = slices.DeleteFunc(n.cmd.Env, func(v string) bool { return strings.HasPrefix(v, programtest.DiskLowPercent+"=") })
+	}
 	if err := n.cmd.Start(); err != nil {
 		n.cmd = nil
 		return err
