@@ -10,7 +10,7 @@ import (
 const (
 	// Format1 is what release 0.1.0 reads.
 	Format1 = 1
-	// Format2 adds MinQty and event.Terms, requests of rfq in version 2, the requests after
+	// Format2 adds MinQty, event.Terms and mass quotes, requests of rfq in version 2, the requests after
 	// KindSetFirstTicket, and more instruments and participants.
 	Format2 = 2
 )
@@ -30,6 +30,8 @@ type FormatCheck struct{ assembler Assembler }
 // The commands must come in the order of the journal.
 func (f *FormatCheck) Format(c *Command) uint16 {
 	switch {
+	case c.Kind > MirrorTrade:
+		return Format2
 	case c.IsPiece():
 		request, _ := f.assembler.Add(c)
 		if request != nil && c.Kind == Desk {

@@ -34,6 +34,7 @@ func TestFormatCheck(t *testing.T) {
 		{"several pieces", request(long), Format1},
 		{"claim", request(&rfq.TakeClaim{Ticket: 1}), Format1},
 		{"claim of a client address", request(&rfq.TakeClaim{Ticket: 1, Client: 1}), Format2},
+		{"mass quote", []Command{{Kind: QuoteMass}}, Format2},
 		{"new request", request(&rfq.SetBalance{Slot: 1}), Format2},
 	} {
 		var f FormatCheck

@@ -103,6 +103,9 @@ func (w *disconnectCanceller) cancel(ctx context.Context, t *pendingCancel) bool
 	}}
 	c[0].SetRef([]byte(disconnectClOrdID))
 	if t.id == 0 {
+		if w.gateway.options.Format1 {
+			return true // no mass quote was taken
+		}
 		var err error
 		if c, err = t.owner.quoter.makeCommands(c[:0], &quotes.Mass{Ref: []byte(disconnectClOrdID), STP: t.owner.Terms().STP, CancelAll: true}); err != nil {
 			w.gateway.Fail(err)

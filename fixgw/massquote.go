@@ -6,6 +6,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/quotes"
+	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
@@ -54,6 +55,9 @@ func (m *massQuoter) request(frame []byte, cancel bool) *wire.Reject {
 }
 
 func (m *massQuoter) submit(r *wire.MassQuoteRequest, entry *request) *wire.Reject {
+	if m.gateway.options.Format1 {
+		return wire.BusinessReject(wire.RejNotAvailable, r.QuoteID, fmt.Sprintf("%s: mass quotes: %v", wire.CodeUnsupported, rfq.ErrFormat))
+	}
 	var err error
 	if m.commands, err = m.makeCommands(m.commands[:0], &m.quotes); err != nil {
 		return wire.BusinessReject(wire.RejOther, r.QuoteID, m.gateway.UnavailableText("the engine did not accept the mass quote"))
