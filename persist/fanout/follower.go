@@ -47,6 +47,7 @@ type Follower struct {
 	to       Applier
 	parts    assembly
 	commands []engine.Command
+	caughtUp func() // called in sync; nil outside of CatchUp
 }
 
 // FollowerStats counts since the start. Any goroutine may read it.
@@ -127,6 +128,9 @@ func (f *Follower) follow(ctx context.Context, l *link, live *nats.Subscription)
 			if n, _, err := live.Pending(); err == nil && n == 0 {
 				drained = true
 				f.lag.setInSync()
+				if f.caughtUp != nil {
+					f.caughtUp()
+				}
 			}
 		}
 	}

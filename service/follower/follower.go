@@ -132,7 +132,8 @@ func (f *Follower) alternate(ctx context.Context) error {
 	}
 }
 
-// join runs the standby until the leader's newest snapshot has arrived.
+// join runs the standby until the leader's newest snapshot has arrived and everything since
+// is applied to it, so that no client sees a past state.
 func (f *Follower) join(ctx context.Context) (replica *engine.Replica, err error) {
 	address := admin.Options{
 		Addr: f.cfg.Listen.Admin, Listen: f.pool.Listen, Logger: f.log,
@@ -141,13 +142,15 @@ func (f *Follower) join(ctx context.Context) (replica *engine.Replica, err error
 	}
 	o := standby.Options{Config: f.cfg, Log: f.log, Pool: &f.pool, Leader: f.leaders.leader, Admin: address}
 	err = standby.Serve(ctx, o, func(ctx context.Context) error {
-		replica, err = f.follower.Join(ctx)
-		return err
+		if replica, err = f.follower.Join(ctx); err != nil {
+			return err
+		}
+		return f.follower.CatchUp(ctx, replica)
 	})
 	return replica, err
 }
 
-var errJoining = errors.New("joining: waiting for a snapshot of the leader")
+var errJoining = errors.New("joining: waiting for a snapshot of the leader, or applying what came after it")
 
 // serve opens the service on a replica and runs it until ctx ends or the follower cannot
 // continue.
