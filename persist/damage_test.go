@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -116,12 +117,27 @@ func storesToDamage(t testing.TB) []damagedStore {
 	}
 }
 
+// contents returns the content of every file below dir.
+func contents(t testing.TB, fs vfs.FS, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, path := range allFiles(t, fs, dir) {
+		all[path] = string(readFile(t, fs, path))
+	}
+	return all
+}
+
 // verdict opens a damaged store: seen says that it was refused with an error that names
-// the place and the remedy; otherwise the store must have everything.
-func (d *damagedStore) verdict(fs vfs.FS) (seen bool, err error) {
+// the place and the remedy, and has left every byte as it was; otherwise the store must have
+// everything.
+func (d *damagedStore) verdict(t testing.TB, fs vfs.FS) (seen bool, err error) {
 	o := d.o
 	o.FS = fs
+	before := contents(t, fs, o.Dir)
 	s, err := Open(o)
+	if err != nil && !maps.Equal(before, contents(t, fs, o.Dir)) {
+		return false, fmt.Errorf("refused, and has changed files: %w", err)
+	}
 	var r *engine.Replica
 	if err == nil {
 		r, err = s.Recover(NewestSnapshot, nil)
@@ -177,13 +193,13 @@ func TestDamage(t *testing.T) {
 	runtest.SkipUnderRace(t, "it reopens thousands of stores, each on one goroutine, which faster tests do too")
 	for _, d := range storesToDamage(t) {
 		t.Run(d.name, func(t *testing.T) {
-			if _, err := d.verdict(d.mem.CrashClone(vfs.CrashCloneCfg{})); err != nil {
+			if _, err := d.verdict(t, d.mem.CrashClone(vfs.CrashCloneCfg{})); err != nil {
 				t.Fatalf("undamaged: %v", err)
 			}
 			rng := rand.New(rand.NewPCG(11, 12))
 			seen, harmless := 0, 0
 			try := func(what, path string, fs vfs.FS) {
-				refused, err := d.verdict(fs)
+				refused, err := d.verdict(t, fs)
 				if err != nil {
 					t.Errorf("%s: %s: %v", path, what, err)
 				}
@@ -232,7 +248,7 @@ func TestLogCutShort(t *testing.T) {
 	for n := len(data) - 1; n > 0; n -= 997 {
 		fs := d.mem.CrashClone(vfs.CrashCloneCfg{})
 		writeFile(t, fs, log, data[:n])
-		if seen, err := d.verdict(fs); err != nil || !seen {
+		if seen, err := d.verdict(t, fs); err != nil || !seen {
 			t.Fatalf("cut to %d of %d bytes: seen %v, %v", n, len(data), seen, err)
 		}
 	}
@@ -264,7 +280,7 @@ func TestMarkBugIsCaught(t *testing.T) {
 			writeFile(t, d.mem, path, data[:len(data)-300])
 		}
 	}
-	if seen, err := d.verdict(d.mem); seen || err == nil || !strings.Contains(err.Error(), "SILENT LOSS") {
+	if seen, err := d.verdict(t, d.mem); seen || err == nil || !strings.Contains(err.Error(), "SILENT LOSS") {
 		t.Fatalf("a journal without a mark: seen %v, %v", seen, err)
 	}
 }

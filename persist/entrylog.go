@@ -105,13 +105,16 @@ func OpenEntryLog(o EntryLogOptions) (*EntryLog, error) {
 }
 
 func (l *EntryLog) open() error {
-	m, err := l.openToWrite()
+	var hash uint64
+	m, err := l.openToWrite(func(m highWaterMarkRecord) (err error) {
+		hash, err = l.verifyEntries(m)
+		if err = errors.Join(err, l.fault.err()); err != nil {
+			return l.refusal(err)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	hash, err := l.verifyEntries(m)
-	if err = errors.Join(err, l.fault.err()); err != nil {
-		return l.refusal(err)
 	}
 	at := highWaterMarkRecord{phase: open, count: m.count, slot: m.slot, last: l.count, hash: hash}
 	if l.highWaterMark, err = openHighWaterMark(l.layout.fs, l.layout.highWaterMark(), at); err != nil {

@@ -38,10 +38,12 @@ func (f *folder) takeLock() error {
 	return nil
 }
 
-// openToWrite locks the folder, opens its database, which it creates if there is none,
-// and returns the high-water mark that the database must reach. The caller verifies the
-// content, opens the high-water mark for writing and makes the batch.
-func (f *folder) openToWrite() (highWaterMarkRecord, error) {
+// openToWrite locks the folder, has verify check its content, opens its database, which it
+// creates if there is none, and returns the high-water mark that the database must reach.
+// While verify runs the database is open read-only, because opening it to write flushes its
+// logs: a folder that is refused keeps every byte, so that what is wrong can be put right.
+// The caller opens the high-water mark for writing and makes the batch.
+func (f *folder) openToWrite(verify func(highWaterMarkRecord) error) (highWaterMarkRecord, error) {
 	if err := makeDir(f.layout.fs, f.layout.dir); err != nil {
 		return highWaterMarkRecord{}, err
 	}
@@ -62,6 +64,9 @@ func (f *folder) openToWrite() (highWaterMarkRecord, error) {
 		}
 		m = highWaterMarkRecord{phase: closed}
 	}
+	if err := f.verifyReadOnly(m, verify); err != nil {
+		return highWaterMarkRecord{}, err
+	}
 	o, logs := pebbleOptions(f.layout.fs, f.layout.frames(), f.o.MemTableBytes, &f.fault)
 	if err := logs.fill(f.layout.spares(), max(0, f.o.SpareLogs), f.o.MemTableBytes); err != nil {
 		return highWaterMarkRecord{}, err
@@ -71,6 +76,16 @@ func (f *folder) openToWrite() (highWaterMarkRecord, error) {
 		return highWaterMarkRecord{}, f.refusal(err)
 	}
 	return m, nil
+}
+
+// verifyReadOnly calls verify while the database is open read-only.
+func (f *folder) verifyReadOnly(m highWaterMarkRecord, verify func(highWaterMarkRecord) error) error {
+	if err := f.readFrames(); err != nil {
+		return err
+	}
+	err := errors.Join(verify(m), f.closePebble())
+	f.db = nil
+	return err
 }
 
 // openToRead locks the folder, which must have a store, opens its database without
@@ -99,7 +114,7 @@ func (f *folder) readFrames() error {
 	o.ReadOnly = true
 	db, err := pebble.Open(f.layout.frames(), o)
 	if err != nil {
-		return f.layout.damage(f.layout.frames(), err)
+		return f.refusal(err)
 	}
 	f.db = db
 	return nil

@@ -62,11 +62,15 @@ func Open(o Options) (*Store, error) {
 }
 
 func (s *Store) open() error {
-	m, err := s.openToWrite()
+	var found verified
+	m, err := s.openToWrite(func(m highWaterMarkRecord) (err error) {
+		found, err = s.verifyFrames(m)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if err := s.verifyFrames(m); err != nil {
+	if err := s.adopt(&found, m); err != nil {
 		return err
 	}
 	if s.highWaterMark, err = openHighWaterMark(s.o.FS, s.layout.highWaterMark(), s.resumed(m)); err != nil {
@@ -87,18 +91,29 @@ func (s *Store) resumed(m highWaterMarkRecord) highWaterMarkRecord {
 	return r
 }
 
-// verifyFrames checks the frames and snapshots against the high-water mark and continues
-// at their end.
-func (s *Store) verifyFrames(m highWaterMarkRecord) error {
-	snaps, damaged, err := listSnapshots(s.o.FS, s.layout.snapshots())
-	if err != nil {
-		return err
+// verified is what a store has.
+type verified struct {
+	snaps      []snapshot
+	damaged    []string // snapshots whose header is damaged
+	begin, end position
+}
+
+// verifyFrames checks the frames and snapshots against the high-water mark.
+func (s *Store) verifyFrames(m highWaterMarkRecord) (v verified, err error) {
+	if v.snaps, v.damaged, err = listSnapshots(s.o.FS, s.layout.snapshots()); err != nil {
+		return v, err
 	}
-	begin, end, err := verifyFrames(s.db, snaps, m)
+	v.begin, v.end, err = verifyFrames(s.db, v.snaps, m)
 	if err = errors.Join(err, s.fault.err()); err != nil {
-		return s.refusal(err)
+		err = s.refusal(err)
 	}
-	for _, name := range damaged {
+	return v, err
+}
+
+// adopt continues at the end of what was verified.
+func (s *Store) adopt(v *verified, m highWaterMarkRecord) error {
+	begin, end, snaps := v.begin, v.end, v.snaps
+	for _, name := range v.damaged {
 		s.o.Logger.Warn("snapshot damaged: set aside", "file", name)
 		if err := s.layout.setAside(name); err != nil {
 			return err

@@ -38,9 +38,12 @@ type source struct {
 	damaged       []string // snapshots whose header is damaged
 }
 
+// toolAdvice does not send the reader to the tool that has just run.
+const toolAdvice = "keep a copy of this folder, then `blockdesk restore` the newest backup into an empty folder"
+
 func openSource(o ToolOptions) (*source, error) {
 	o.FS, o.Logger = cmp.Or(o.FS, vfs.Default), cmp.Or(o.Logger, slog.Default())
-	src := &source{folder: folder{layout: layout{fs: o.FS, dir: o.Dir}, fault: fault{log: o.Logger}}}
+	src := &source{folder: folder{layout: layout{fs: o.FS, dir: o.Dir, advice: toolAdvice}, fault: fault{log: o.Logger}}}
 	if err := src.open(); err != nil {
 		return nil, errors.Join(err, src.release())
 	}

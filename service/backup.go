@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"blockdesk/httpgw/admin"
 	"blockdesk/internal/atomicfile"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
@@ -71,11 +72,13 @@ func (b *backups) run(ctx context.Context, target string) (err error) {
 	}
 	defer b.running.Unlock()
 	if b.storage.backupJournal == nil {
-		return errors.New("a running node of a group cannot be backed up: stop a node that does not lead and copy its data folder")
+		return admin.ErrBackupGroup
 	}
 	b.pin(max(1, min(b.cursor(), b.floor())))
 	defer b.pin(0)
-	if err := makeEmpty(target); err != nil {
+	if err := makeEmpty(target); errors.Is(err, persist.ErrNotEmpty) {
+		return fmt.Errorf("%w: %w", admin.ErrBackupFolder, err)
+	} else if err != nil {
 		return err
 	}
 	for folder, kv := range map[string]Store{FIXFolder: b.storage.FIX, deskFolder: b.storage.Desk, historyFolder: b.storage.History} {

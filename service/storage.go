@@ -109,13 +109,14 @@ func openStorage(dir string, o persist.Options, log *slog.Logger) (*Storage, err
 		return nil, err
 	}
 	s := &Storage{Files: folderFiles(dir), close: func() error { return nil }}
-	if err := s.openStores(dir, log, s.stores()); err != nil {
-		return nil, err
-	}
+	// The journal first: if it is refused, nothing else has been opened, and all is as it was.
 	o.Dir = filepath.Join(dir, JournalFolder)
 	journal, err := persist.Open(o)
 	if err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, err
+	}
+	if err := s.openStores(dir, log, s.stores()); err != nil {
+		return nil, errors.Join(err, journal.Close())
 	}
 	closeStores := s.close
 	s.close = func() error { return errors.Join(journal.Close(), closeStores()) }

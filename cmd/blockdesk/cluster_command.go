@@ -292,7 +292,14 @@ func (g *groupClient) add(ctx context.Context, id, address string, within time.D
 	if err := g.send(ctx, v, "/desk/cluster/members", member{id, address, false}); err != nil {
 		return nil, err
 	}
-	v, err = g.await(ctx, within, func(v *operator.Group) bool { n := v.Node(id); return n != nil && n.InSync })
+	v, err = g.await(ctx, within, func(v *operator.Group) bool {
+		n := v.Node(id)
+		return n != nil && (n.InSync || n.Problem == operator.NotAsked)
+	})
+	if n := v.Node(id); err == nil && !n.InSync {
+		return nil, fmt.Errorf("%w: %s was added and has no vote yet, because its status cannot be read: %s: "+
+			"add the entry here and on the node that leads, or repeat the command with --node-admin", errGroupDegraded, id, n.Problem)
+	}
 	if err != nil {
 		if v != nil {
 			if n := v.Node(id); n != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"blockdesk/persist"
+	"blockdesk/persist/quorum"
 	"blockdesk/service/config"
 	"blockdesk/service/operator"
 	"blockdesk/settle/cosign"
@@ -113,6 +114,9 @@ func explain(ctx context.Context, cmd *cobra.Command, started bool, err error) f
 		f.Code, f.Reason, f.RequestID = refused.Code, refused.Reason, refused.ID
 	case errors.As(err, &damage):
 		f.Code, f.Next = "DAMAGED", "keep the folder unchanged, and restore a backup into another one"
+		if damage.Advice == quorum.DamageAdvice {
+			f.Next = "keep the folder unchanged, and see Replace a node in docs/cluster.md"
+		}
 	default:
 		for _, k := range knownFailures() {
 			if errors.Is(err, k.is) {

@@ -475,7 +475,7 @@ func TestBackupOfARunningService(t *testing.T) {
 	if out := programtest.CLI(t, s, "backup", copied); !strings.Contains(out, "running service") {
 		t.Fatal(out)
 	}
-	programtest.CLIRefused(t, s, []string{"backup_failed"}, "backup", copied) // it is not empty
+	programtest.CLIRefused(t, s, []string{"must be an empty or missing folder"}, "backup", copied)
 	a.Disconnect()
 	b.Disconnect()
 	book := programtest.Tickets(t, s)

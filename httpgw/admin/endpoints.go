@@ -482,6 +482,12 @@ func (c *call) key() (rfq.IdempotencyKey, *wire.Problem) {
 	return rfq.IdempotencyKey{ID: [16]byte(id[:]), Body: [8]byte(body[:])}, nil
 }
 
+// Errors of Operations.Backup that have an answer of their own.
+var (
+	ErrBackupGroup  = errors.New("a running node of a group cannot be backed up: stop a node that does not lead and copy its data folder")
+	ErrBackupFolder = errors.New("the folder of a backup must be empty or missing")
+)
+
 type backupBody struct {
 	To string `json:"to"`
 }
@@ -500,7 +506,15 @@ func (p *endpoints) makeBackup(c *call, in *backupBody) (any, *wire.Problem) {
 		}
 	}
 	defer func() { <-p.backup }()
-	if err := p.backupTo(c.Context(), in.To); err != nil {
+	switch err := p.backupTo(c.Context(), in.To); {
+	case errors.Is(err, ErrBackupGroup):
+		return nil, &wire.Problem{
+			Status: http.StatusConflict, Code: codeClusterState, Reason: "group_node",
+			Text: "A running node of a group cannot be backed up. Stop a node that does not lead and copy its data folder: docs/cluster.md, Back up.",
+		}
+	case errors.Is(err, ErrBackupFolder):
+		return nil, invalidOperatorField("to", "must be an empty or missing folder on the service's machine")
+	case err != nil:
 		p.log.Error("backup failed", "request_id", string(c.id[:]), "error", err)
 		return nil, &wire.Problem{
 			Status: http.StatusInternalServerError, Code: wire.CodeInternal, Reason: "backup_failed",

@@ -425,6 +425,16 @@ func TestOperatorBackup(t *testing.T) {
 	if e := gatewaytest.DecodeError(t, w.Body.Bytes()); w.Code != 500 || e.Reason != "backup_failed" || strings.Contains(w.Body.String(), "fire") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+	for _, c := range []struct {
+		err    error
+		status int
+		want   string
+	}{{ErrBackupGroup, 409, "group_node"}, {ErrBackupFolder, 400, "empty or missing folder"}} {
+		rig.failing = fmt.Errorf("somewhere: %w", c.err)
+		if w := rig.send("POST", "/desk/backup", `{"to":"/a/b"}`, annToken); w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%v: %d %s", c.err, w.Code, w.Body)
+		}
+	}
 	rig.op.backup <- struct{}{}
 	w = rig.send("POST", "/desk/backup", `{"to":"/a/b"}`, annToken)
 	if e := gatewaytest.DecodeError(t, w.Body.Bytes()); w.Code != 409 || e.Reason != "backup_running" {

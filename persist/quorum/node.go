@@ -88,7 +88,7 @@ func Open(o Options) (*Node, error) {
 func (n *Node) open() (err error) {
 	n.log, err = persist.OpenEntryLog(persist.EntryLogOptions{
 		Dir: n.o.path(logFolder), FS: n.o.FS, MemTableBytes: n.o.MemTableBytes, SpareLogs: n.o.SpareLogs, Logger: n.o.Logger,
-		Advice: damageAdvice,
+		Advice: DamageAdvice,
 	})
 	if err != nil {
 		return err
@@ -113,9 +113,9 @@ func (n *Node) open() (err error) {
 	return err
 }
 
-// damageAdvice does not suggest a backup: it would bring back a node that has forgotten
-// its votes.
-const damageAdvice = "remove this node from its group, restore nothing, and add it again with an empty folder under another id"
+// DamageAdvice is the advice of a node's *persist.DamageError. It does not suggest a
+// backup, which would bring back a node that has forgotten its votes.
+const DamageAdvice = "restore nothing; start it with an empty folder and another id, and `blockdesk cluster replace` it"
 
 // checkLogStart reports damage if there is a gap between the newest snapshot and the
 // log. Raft would continue without the entries of the gap.
@@ -134,7 +134,7 @@ func (n *Node) checkLogStart() error {
 	return &persist.DamageError{
 		Dir: n.o.Dir, Where: n.o.path(logFolder),
 		Err:    fmt.Errorf("%w: the log begins at entry %d, and no snapshot contains those before", errMissing, first),
-		Advice: damageAdvice,
+		Advice: DamageAdvice,
 	}
 }
 

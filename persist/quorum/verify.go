@@ -40,7 +40,7 @@ func Verify(o VerifyOptions) (rep persist.Report, err error) {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	path := (&Options{Dir: o.Dir, FS: o.FS}).path(logFolder)
 	log, err := persist.OpenEntryLog(persist.EntryLogOptions{
-		Dir: path, FS: o.FS, Logger: o.Logger, Advice: damageAdvice, ReadOnly: true,
+		Dir: path, FS: o.FS, Logger: o.Logger, Advice: DamageAdvice, ReadOnly: true,
 	})
 	if err != nil {
 		return rep, err
@@ -79,7 +79,7 @@ type verifier struct {
 }
 
 func (v *verifier) damage(err error) error {
-	return &persist.DamageError{Dir: v.o.Dir, Where: v.path, Err: err, Advice: damageAdvice}
+	return &persist.DamageError{Dir: v.o.Dir, Where: v.path, Err: err, Advice: DamageAdvice}
 }
 
 func (v *verifier) run() error {

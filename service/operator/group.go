@@ -37,6 +37,9 @@ const (
 	GroupNoLeader  = "no_leader"
 )
 
+// NotAsked is the problem of a node whose admin address nobody knows.
+const NotAsked = "not asked: no entry of peers has its admin_url"
+
 // codeGroup is the code of a group in any other state than well and degraded.
 const codeGroup = "GROUP_UNWELL"
 
@@ -219,7 +222,7 @@ func nodeOf(m admin.ClusterMember, leader *admin.ClusterStatus, answers []nodeAn
 	}
 	switch {
 	case s == nil && row.Problem == "":
-		row.Problem = "not asked: no entry of peers has its admin_url"
+		row.Problem = NotAsked
 	case s == nil:
 	case !s.InSync:
 		row.Problem = cmp.Or(s.Problem, "not in sync")
