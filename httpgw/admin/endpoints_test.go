@@ -430,7 +430,7 @@ func TestOperatorBackup(t *testing.T) {
 		status int
 		want   string
 	}{{ErrBackupGroup, 409, "group_node"}, {ErrBackupFolder, 400, "empty or missing folder"}} {
-		rig.failing = fmt.Errorf("somewhere: %w", c.err)
+		rig.failing = errors.Join(errors.New("somewhere"), c.err)
 		if w := rig.send("POST", "/desk/backup", `{"to":"/a/b"}`, annToken); w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%v: %d %s", c.err, w.Code, w.Body)
 		}
