@@ -29,7 +29,7 @@ func settlementAt(t *testing.T, now time.Time) *Settlement {
 // whose payment may be unseen, at most a day back, and without such a claim at the
 // start; in each case earlier by the tolerance for the chain's clock.
 func TestSince(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
+	now := time.Unix(1_700_000_000, 0)
 	claim := func(state rfq.ClaimState, way rfq.SettlementMode, age time.Duration) rfq.Claim {
 		return rfq.Claim{ID: 1, Mode: way, State: state, ReservedAt: now.Add(-age).UnixNano()}
 	}
@@ -56,7 +56,7 @@ func TestSince(t *testing.T) {
 // TestSinceLost: if the journal has lost its end, the watch begins before that,
 // however long ago.
 func TestSinceLost(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
+	now := time.Unix(1_700_000_000, 0)
 	s := settlementAt(t, now)
 	s.Start(func(func(*rfq.Claim, []rfq.Payment) bool) {}, now.Add(-100*time.Hour))
 	if o := s.payments.proofOptions(&rails{}); !o.Rewind || !o.Since.Equal(now.Add(-100*time.Hour-time.Minute)) {
