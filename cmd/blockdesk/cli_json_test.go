@@ -71,6 +71,7 @@ var jsonCases = map[string]jsonCase{
 	"money release":         {works: "C1 --i-have-looked " + stubbed, fails: "C1 --i-have-looked=false " + stubbed, code: codeUsage, exit: exitUsage},
 	"money resolve":         {works: "S --note done " + stubbed, fails: "gone --note done " + stubbed, code: "UNKNOWN_PAYMENT", exit: exitFailed},
 	"doctor":                {works: "--demo --data {new}", fails: "x", code: codeUsage, exit: exitUsage},
+	"status":                {works: "--data {data}", fails: "--data {new}", code: codeNoService, exit: exitNoService},
 	"health":                {works: "--data {data}", fails: "--data {new}", code: codeNoService, exit: exitNoService},
 	"cluster status":        {works: "--admin {stub}", fails: "--data {new}", code: codeNoService, exit: exitNoService},
 	"cluster wait":          {works: "--admin {stub}", fails: "--admin 127.0.0.1:1 --within 1ms", code: codeNoService, exit: exitNoService},
