@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"testing"
 
 	"blockdesk/internal/sandbox"
@@ -297,15 +298,15 @@ func TestChainChanged(t *testing.T) {
 		"version 1": {func(m *tx.Message) {
 			m.Version, m.Config = tx.V1, tx.Config{Mask: tx.HasUnits | tx.HasLoadedBytes, Units: 200_000, LoadedBytes: 1 << 20}
 		}, ""},
-		"memo":         {func(m *tx.Message) { m.Instructions[3].Data[13] = 'z' }, payment.AmbiguousReference},
-		"no memo":      {func(m *tx.Message) { m.Instructions = m.Instructions[:3] }, ""},
-		"amount short": {func(m *tx.Message) { binary.LittleEndian.PutUint64(m.Instructions[2].Data[1:], amount-1) }, payment.AmountShort},
-		"paid twice":   {func(m *tx.Message) { m.Instructions = append(m.Instructions, m.Instructions[2]) }, ""},
-		"to itself":    {func(m *tx.Message) { a := m.Instructions[2].Accounts; a[2] = a[0] }, payment.WrongDestination},
-		"not at all":   {func(m *tx.Message) { m.Instructions = append(m.Instructions[:2:2], m.Instructions[3]) }, payment.WrongDestination},
+		"memo":         {func(m *tx.Message) { m.Instructions[2].Data[13] = 'z' }, payment.AmbiguousReference},
+		"no memo":      {func(m *tx.Message) { m.Instructions = slices.Delete(m.Instructions, 2, 3) }, ""},
+		"amount short": {func(m *tx.Message) { binary.LittleEndian.PutUint64(m.Instructions[3].Data[1:], amount-1) }, payment.AmountShort},
+		"paid twice":   {func(m *tx.Message) { m.Instructions = append(m.Instructions, m.Instructions[3]) }, ""},
+		"to itself":    {func(m *tx.Message) { a := m.Instructions[3].Accounts; a[2] = a[0] }, payment.WrongDestination},
+		"not at all":   {func(m *tx.Message) { m.Instructions = m.Instructions[:3] }, payment.WrongDestination},
 		"reference another": {func(m *tx.Message) {
-			m.Keys[m.Instructions[2].Accounts[4]] = solana.Address{0xdd}
-			m.Instructions = m.Instructions[:3]
+			m.Keys[m.Instructions[3].Accounts[4]] = solana.Address{0xdd}
+			m.Instructions = slices.Delete(m.Instructions, 2, 3)
 		}, payment.MissingReference},
 		"fee payer another": {func(m *tx.Message) {
 			m.Header.Required++
