@@ -161,5 +161,12 @@ func writeCommand(b *strings.Builder, cmd *cobra.Command) {
 
 var angle = regexp.MustCompile(`[<>*_]`)
 
-// code keeps Markdown from reading a help text's signs as its own.
-func code(text string) string { return angle.ReplaceAllString(text, `\$0`) }
+// code keeps Markdown from reading a help text's signs as its own. Between backquotes it
+// reads none, and would show a backslash.
+func code(text string) string {
+	parts := strings.Split(text, "`")
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = angle.ReplaceAllString(parts[i], `\$0`)
+	}
+	return strings.Join(parts, "`")
+}
