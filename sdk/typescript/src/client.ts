@@ -87,7 +87,8 @@ export class Client extends Operations {
       ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
       repeatable: operation.method === 'GET' || operation.keyed === true,
     }, options satisfies CallOptions);
-    if (typeof answer !== 'object' || answer === null) throw new ProtocolError(`${operation.path}: the answer is no object`);
+    const right = operation.number ? typeof answer === 'number' : typeof answer === 'object' && answer !== null;
+    if (!right) throw new ProtocolError(`${operation.path}: the answer is no ${operation.number ? 'number' : 'object'}`);
     return answer as T;
   }
 

@@ -64,6 +64,13 @@ test('whatever else answers is an error too', async () => {
   assert.deepEqual([error.code, error.requestId, error.retryAfterMs], ['', 'r9', null]);
 });
 
+test('the time is a number, and nothing else', async () => {
+  assert.equal(await scripted([json(200, '1763539200')]).client.getUdfTime(), 1763539200);
+  for (const answer of ['"1763539200"', '{}', 'null', '[1763539200]', 'true']) {
+    await assert.rejects(scripted([json(200, answer)]).client.getUdfTime({ retries: 0 }), ProtocolError);
+  }
+});
+
 test('an answer is bounded', async () => {
   const options = { maxAnswerBytes: 100 };
   await scripted([json(200, `{"a":"${'x'.repeat(92)}"}`)], options).client.getSymbols();

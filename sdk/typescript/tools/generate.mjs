@@ -102,6 +102,7 @@ function operation(document, path, item, method) {
     .map((p) => (p.$ref ? document.components.parameters[p.$ref.split('/').pop()] : p));
   const unknown = parameters.filter((p) => p.in === 'header' && p.name !== 'Idempotency-Key');
   if (unknown.length > 0) throw new Error(`${spec.operationId}: header ${unknown[0].name}`);
+  const number = answers.every((s) => simple[s.type] === 'number');
   return {
     id: spec.operationId, method: method.toUpperCase(), path, summary: spec.summary, description: spec.description,
     inPath: parameters.filter((p) => p.in === 'path'), query: parameters.filter((p) => p.in === 'query'),
@@ -109,7 +110,8 @@ function operation(document, path, item, method) {
     // An empty alternative makes the token optional; then it is not sent.
     bearer: (spec.security ?? []).length > 0 && !spec.security.some((one) => Object.keys(one).length === 0),
     on: (spec.servers ?? item.servers ?? document.servers).some((s) => s.description.startsWith('base')) ? 'base' : 'api',
-    answer: union(answers.map((s) => (s.$ref ? `schemas.${nameOf(s.$ref)}` : 'Record<string, unknown>'))),
+    answer: number ? 'number' : union(answers.map((s) => (s.$ref ? `schemas.${nameOf(s.$ref)}` : 'Record<string, unknown>'))),
+    number,
   };
 }
 
@@ -127,7 +129,7 @@ function method(op) {
   if (op.inPath.length > 0) args.push(argument('path', op.inPath));
   if (op.query.length > 0) args.push(argument('query', op.query));
   if (op.body) args.push({ name: 'body', text: `body: schemas.${nameOf(op.body.$ref)}` });
-  const flags = Object.entries({ on: op.on === 'api' && "'api'", keyed: op.keyed, bearer: op.bearer });
+  const flags = Object.entries({ on: op.on === 'api' && "'api'", keyed: op.keyed, bearer: op.bearer, number: op.number });
   const told = [`method: '${op.method}'`, `path: '${op.path}'`, ...flags.filter(([, v]) => v).map(([k, v]) => `${k}: ${v}`)];
   const input = args.length > 0 ? `{ ${args.map((a) => a.name).join(', ')} }` : '{}';
   const options = `options?: ${op.keyed ? 'KeyedOptions' : 'CallOptions'}`;

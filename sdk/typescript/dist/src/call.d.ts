@@ -9,6 +9,8 @@ export interface Operation {
     readonly keyed?: boolean;
     /** It needs the token of a handshake. */
     readonly bearer?: boolean;
+    /** It answers a number; every other operation answers an object or an array. */
+    readonly number?: boolean;
 }
 /** Input is what goes into one request. */
 export interface Input {

@@ -644,8 +644,8 @@ export abstract class Operations {
    *
    * `GET /udf/time`
    */
-  getUdfTime(options?: CallOptions): Promise<Record<string, unknown>> {
-    return this.call({ method: 'GET', path: '/udf/time' }, {}, options);
+  getUdfTime(options?: CallOptions): Promise<number> {
+    return this.call({ method: 'GET', path: '/udf/time', number: true }, {}, options);
   }
 
   /**

@@ -507,7 +507,7 @@ export declare abstract class Operations {
      *
      * `GET /udf/time`
      */
-    getUdfTime(options?: CallOptions): Promise<Record<string, unknown>>;
+    getUdfTime(options?: CallOptions): Promise<number>;
     /**
      * Global RFQ status and recommended surfaces.
      *

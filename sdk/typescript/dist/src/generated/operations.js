@@ -549,7 +549,7 @@ export class Operations {
      * `GET /udf/time`
      */
     getUdfTime(options) {
-        return this.call({ method: 'GET', path: '/udf/time' }, {}, options);
+        return this.call({ method: 'GET', path: '/udf/time', number: true }, {}, options);
     }
     /**
      * Global RFQ status and recommended surfaces.
