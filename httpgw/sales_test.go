@@ -159,6 +159,9 @@ func TestSolanaPay(t *testing.T) {
 	if got := w.post(t, claimsPath+gatewaytest.ClaimText(79)+"/pay", body); got.status != 404 {
 		t.Errorf("an unknown claim: status %d: %s", got.status, got.body)
 	}
+	if got := w.post(t, claimsPath+gatewaytest.ClaimText(79)+"/pay", `{"account":"x"}`); got.status != 400 {
+		t.Errorf("a wrong body for an unknown claim: status %d: %s", got.status, got.body)
+	}
 	for _, other := range []rfq.Claim{{Mode: rfq.Atomic, State: rfq.ClaimReserved}, {Mode: rfq.Modular, State: rfq.ClaimPaid}} {
 		claim(other.Mode, other.State)
 		if got := w.post(t, path, body); got.status != 409 {

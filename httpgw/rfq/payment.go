@@ -137,19 +137,22 @@ func (e *Endpoints) servePay(segment []byte) (*wire.Page, *wire.Problem) {
 }
 
 // postPay answers the POST of a transaction request: the payment, with a fresh blockhash, for
-// the wallet that has taken the claim and no other.
+// the wallet that has taken the claim and no other. A body that is wrong is refused before
+// the claim is looked for, as everywhere.
 func (e *Endpoints) postPay(p *wire.Post) (*wire.Answer, *wire.Problem) {
-	h, problem := e.findClaim(p.Segment)
-	if problem != nil {
-		return nil, problem
-	}
 	var m wire.Members
 	if bad := wire.DecodeObject(p.Body, payAccount, &m); bad != nil {
 		return nil, bad
 	}
-	switch account, ok := wire.ParseAddress(m.Get(0)); {
-	case !ok:
+	account, ok := wire.ParseAddress(m.Get(0))
+	if !ok {
 		return nil, wire.InvalidMember(payAccount[0].Name, "not_an_address")
+	}
+	h, problem := e.findClaim(p.Segment)
+	if problem != nil {
+		return nil, problem
+	}
+	switch {
 	case account != h.Claim.Wallet:
 		return nil, wire.InvalidMember(payAccount[0].Name, "other_wallet")
 	case h.Claim.Mode != rfq.Modular || h.Claim.State != rfq.ClaimReserved:
