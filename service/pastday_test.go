@@ -61,7 +61,9 @@ func TestDemoHistory(t *testing.T) {
 		t.Errorf("trades from %s to %s", time.Unix(0, first), time.Unix(0, last))
 	}
 	for in := range market.InstrumentID(2) {
-		replica.State.Orders(in, func(o book.LiveOrder) { t.Errorf("instrument %d: order %d of participant %d is left", in, o.ID, o.Participant) })
+		replica.State.Orders(in, func(o book.LiveOrder) {
+			t.Errorf("instrument %d: order %d of participant %d is left", in, o.ID, o.Participant)
+		})
 	}
 	// The journal is open: it could not be written again.
 	if err := writeDemoHistory(t.Context(), s); err != nil {

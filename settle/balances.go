@@ -69,7 +69,7 @@ type wanted struct {
 func (b *balances) tokenOf(wallet, of solana.Address) (wanted, bool, error) {
 	mint, err := b.chain.mint(of)
 	if err != nil {
-		return wanted{}, false, nil // Ready names it
+		return wanted{}, false, nil //nolint:nilerr // Ready names it
 	}
 	account, err := solana.TokenAccount(wallet, mint.Address(), mint.Program())
 	return wanted{address: account, mint: of}, true, err

@@ -68,7 +68,7 @@ func (e *snapshot) priceOf(n *pairState, t *rfq.Ticket) ticketPrice {
 // rail returns the dollar price of a rail's asset, 0 if it is not usable, and the reason
 // with which the engine would refuse a quote over it.
 func (e *snapshot) rail(r market.Rail) (price rfq.RailPrice, why event.Reason) {
-	price, why = rfq.RailPrice{Rail: r}, event.ReasonNone
+	price = rfq.RailPrice{Rail: r}
 	for _, known := range e.view.RailPrices {
 		if known.Rail == r {
 			price = known

@@ -25,10 +25,10 @@ import (
 const Max = 32
 
 var (
-	// ErrNodes: too few of the configured nodes answer. It wraps the error of one that
-	// does not, if there is one.
+	// ErrNodes says that too few of the configured nodes answer. It wraps the error of one
+	// that does not, if there is one.
 	ErrNodes = errors.New("search: no majority of the nodes answers")
-	// ErrUnread: a majority lists a transaction that no node returns.
+	// ErrUnread says that a majority lists a transaction that no node returns.
 	ErrUnread = errors.New("search: a listed transaction is not found")
 )
 
