@@ -74,16 +74,13 @@ func (e *snapshot) rail(r market.Rail) (price rfq.RailPrice, why event.Reason) {
 			price = known
 		}
 	}
-	var unusable event.Reason
-	price.Price, unusable = e.view.RailPrice(r, e.ts)
+	price.Price, why = e.view.RailPrice(r, e.ts)
 	lock := findLock(e.view, rfq.LockRail, 0, r)
 	switch {
 	case lock != nil && lock.Locked:
 		why = event.ReasonLocked
 	case e.view.Policy.PayTo[r] == market.Address{}:
 		why = event.ReasonRailNotAccepted
-	default:
-		why = unusable
 	}
 	return price, why
 }
