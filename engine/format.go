@@ -10,8 +10,8 @@ import (
 const (
 	// Format1 is what release 0.1.0 reads.
 	Format1 = 1
-	// Format2 adds MinQty, event.Terms and mass quotes, requests of rfq in version 2, the requests after
-	// KindSetFirstTicket, and more instruments and participants.
+	// Format2 adds MinQty, event.Terms, mass quotes, requests of rfq in version 2, the
+	// requests after KindSetFirstTicket, and more instruments and participants.
 	Format2 = 2
 )
 
