@@ -18,7 +18,8 @@ import (
 //
 //   - as one of the first nodes of a group, if all peers are as empty as it is, or if one
 //     of them has seen this very folder empty when the group began;
-//   - as a node that joins, if most peers have a log and it is a member of none.
+//   - as a node that joins, if most peers have a log and it votes in none. It may have been
+//     added already: until it votes, it has nothing to forget.
 
 // ErrNoMemory says that a node has an empty folder and its group has a log: it may have
 // forgotten votes and acknowledged entries, so it does not vote. Replace it under a new id.
@@ -110,7 +111,7 @@ func (n *Node) judge(others []Peer, answers []probeAnswer, errs []error) error {
 			return nil
 		default:
 			informed++
-			if !n.o.Join || a.member {
+			if !n.o.Join || a.voter {
 				log = &others[i]
 			}
 		}

@@ -36,7 +36,7 @@ func (c *cluster) lose(id string) {
 func TestVoterWithoutMemory(t *testing.T) {
 	t.Parallel()
 	for _, join := range []bool{false, true} {
-		c := newCluster(t, 3, func(o *Options) { o.Timeout = quick })
+		c := newCluster(t, 3, nil)
 		ref := journaltest.NewReference(journaltest.Commands(200, 1))
 		c.lead()
 		c.begun("n1", "n2", "n3")
@@ -80,6 +80,29 @@ func TestVoterWithoutMemory(t *testing.T) {
 	}
 }
 
+// TestAddedBeforeItStarts: a node that was added while it did not run, or was still asking
+// its peers, goes on; once it votes, an empty folder is refused.
+func TestAddedBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 1, func(o *Options) { o.Timeout = steady })
+	id, _ := c.lead()
+	first := c.members[id].node
+	late := Peer{ID: "late", Address: freeAddress(t)}
+	if err := first.AddNonvoter(late.ID, late.Address); err != nil {
+		t.Fatal(err)
+	}
+	c.add(late, true)
+	c.begun("late")
+	node := c.members["late"].node
+	await.True(t, "the added node to catch up", func() bool { return node.Status().Applied >= first.Status().Committed })
+	if err := first.AddVoter(late.ID, late.Address); err != nil {
+		t.Fatal(err)
+	}
+	c.lose("late")
+	c.start("late")
+	await.True(t, "the refusal", func() bool { return errors.Is(c.members["late"].node.Admission(), ErrNoMemory) })
+}
+
 // TestFounders: the first nodes of a group begin only when all are there, and one that was
 // seen empty then may begin later.
 func TestFounders(t *testing.T) {
@@ -93,7 +116,7 @@ func TestFounders(t *testing.T) {
 	c.start("n3") // with its log: it asks nobody
 	c.begun("n3")
 
-	answer := probeAnswer{hasLog: true, member: true}
+	answer := probeAnswer{hasLog: true, voter: true}
 	n := c.members["n3"].node
 	others := slices.DeleteFunc(slices.Clone(c.peers), func(p Peer) bool { return p.ID == "n3" })
 	none, away := []error{nil, nil}, errors.New("no connection")
@@ -112,7 +135,7 @@ func TestFounders(t *testing.T) {
 		{"an old program", false, []probeAnswer{{}, {}}, []error{nil, errOldProgram}, ErrNoMemory},
 		{"joins, all know a log", true, []probeAnswer{{hasLog: true}, {hasLog: true}}, none, nil},
 		{"joins, one is away", true, []probeAnswer{{hasLog: true}, {}}, []error{nil, away}, errAlone},
-		{"joins and is a member", true, []probeAnswer{{hasLog: true}, answer}, none, ErrNoMemory},
+		{"joins and is a voter", true, []probeAnswer{{hasLog: true}, answer}, none, ErrNoMemory},
 		{"joins nothing", true, []probeAnswer{{}, {}}, none, errAlone},
 		{"joins an old group", true, []probeAnswer{{}, {}}, []error{errOldProgram, errOldProgram}, nil},
 	} {
@@ -182,6 +205,7 @@ func TestProbeOldProgram(t *testing.T) {
 func TestProbeSilence(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1, nil)
+	c.lead()
 	n := c.members["n1"].node
 	for _, sent := range []string{"", "\xbd", "\xbd\x01\xff"} {
 		conn, err := net.Dial("tcp", n.Addr())
@@ -199,7 +223,7 @@ func TestProbeSilence(t *testing.T) {
 		a, err = n.probe(n.Addr(), &probeQuestion{id: "n1"})
 		return err == nil
 	})
-	if !a.hasLog || !a.member || a.founder || a.reads != MaxFormat {
+	if !a.hasLog || !a.voter || a.founder || a.reads != MaxFormat {
 		t.Errorf("%+v", a)
 	}
 }

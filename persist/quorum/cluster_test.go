@@ -244,7 +244,8 @@ func (c *cluster) isolate(id string, cut bool) {
 	}
 }
 
-// lead waits for a term on any node that runs, but not those left out.
+// lead waits for a term on any node that runs, but not those left out: the current one,
+// or the next if that is over.
 func (c *cluster) lead(without ...string) (id string, term *Term) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), runtest.HangTimeout)
@@ -260,7 +261,11 @@ func (c *cluster) lead(without ...string) (id string, term *Term) {
 			continue
 		}
 		waiting.Go(func() {
-			if term, err := m.node.AwaitTerm(ctx); err == nil {
+			term, err := m.node.currentTerm(), error(nil)
+			if term == nil {
+				term, err = m.node.AwaitTerm(ctx)
+			}
+			if err == nil {
 				won <- led{id, term}
 				cancel()
 			}
@@ -274,6 +279,17 @@ func (c *cluster) lead(without ...string) (id string, term *Term) {
 		c.t.Fatal("nobody leads")
 		return "", nil
 	}
+}
+
+// currentTerm returns the node's term, nil if it is over.
+func (n *Node) currentTerm() *Term {
+	n.mu.Lock()
+	term := n.term
+	n.mu.Unlock()
+	if term == nil || term.Err() != nil {
+		return nil
+	}
+	return term
 }
 
 func contains(list []string, s string) bool {

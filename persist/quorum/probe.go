@@ -34,7 +34,7 @@ const (
 // Flags of an answer.
 const (
 	probeHasLog  = 1 << iota // the peer has a log, a term or a snapshot
-	probeMember              // the asking node is in the configuration of that log
+	probeVoter               // the asking node is a voter in the configuration of that log
 	probeFounder             // the asking folder was seen empty when the peer began that log
 )
 
@@ -58,11 +58,11 @@ type probeQuestion struct {
 }
 
 type probeAnswer struct {
-	hasLog, member, founder bool
-	reads                   uint16 // newest format that the program reads
-	format                  uint16 // of the log, as far as it is applied
-	term, last              uint64
-	birth                   birth // of the peer's folder
+	hasLog, voter, founder bool
+	reads                  uint16 // newest format that the program reads
+	format                 uint16 // of the log, as far as it is applied
+	term, last             uint64
+	birth                  birth // of the peer's folder
 }
 
 func (q *probeQuestion) encode() []byte {
@@ -90,7 +90,7 @@ func readQuestion(r io.Reader) (q probeQuestion, err error) {
 
 func (a *probeAnswer) encode() []byte {
 	var flags byte
-	for i, set := range []bool{a.hasLog, a.member, a.founder} {
+	for i, set := range []bool{a.hasLog, a.voter, a.founder} {
 		if set {
 			flags |= 1 << i
 		}
@@ -102,12 +102,12 @@ func (a *probeAnswer) encode() []byte {
 }
 
 func decodeAnswer(p []byte) (a probeAnswer, err error) {
-	if len(p) != probeAnswers || p[0] != probeMagic || p[1] != probeVersion || p[2] > probeHasLog|probeMember|probeFounder || p[3] != 0 {
+	if len(p) != probeAnswers || p[0] != probeMagic || p[1] != probeVersion || p[2] > probeHasLog|probeVoter|probeFounder || p[3] != 0 {
 		return a, fmt.Errorf("%w: answer to a probe", errEntry)
 	}
 	le := binary.LittleEndian
 	return probeAnswer{
-		hasLog: p[2]&probeHasLog != 0, member: p[2]&probeMember != 0, founder: p[2]&probeFounder != 0,
+		hasLog: p[2]&probeHasLog != 0, voter: p[2]&probeVoter != 0, founder: p[2]&probeFounder != 0,
 		reads: le.Uint16(p[4:]), format: le.Uint16(p[6:]), term: le.Uint64(p[8:]), last: le.Uint64(p[16:]), birth: birth(p[24:]),
 	}, nil
 }
@@ -165,7 +165,7 @@ func (n *Node) answerProbe(q *probeQuestion) (a probeAnswer, ok bool) {
 		return a, false
 	}
 	for _, s := range c.Configuration().Servers {
-		a.member = a.member || string(s.ID) == q.id
+		a.voter = a.voter || string(s.ID) == q.id && s.Suffrage == raft.Voter
 	}
 	founders, err := n.founders()
 	if err != nil {
