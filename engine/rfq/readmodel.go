@@ -131,12 +131,34 @@ func (v *View) DeliveriesLocked() *Lock {
 	return nil
 }
 
-// BestPrice returns the lowest unit price of a fill that the tranche has capacity for; 0 =
-// none.
-func (v *View) BestPrice(t *Tranche, reference market.USDPrice) market.USDPrice {
+// Fills is a set of fill sizes: bit f-1 stands for size f.
+type Fills uint8
+
+// Has reports whether f is in the set. f must be Valid.
+func (s Fills) Has(f market.FillUSD) bool { return s&(1<<(f-1)) != 0 }
+
+// FillsInStock returns the fill sizes that the free inventory of a pair covers at a reference
+// price: the base units of each, at its own price, are at most Pair.Free.
+func (v *View) FillsInStock(in market.InstrumentID, reference market.USDPrice) Fills {
+	p := v.Pair(in)
+	if p == nil {
+		return 0
+	}
+	var stock Fills
+	for f := market.FillUSD(1); f <= market.FillCount; f++ {
+		if base, ok := baseFor(f, v.Policy.Price(reference, f), p.BaseDecimals); ok && base <= p.Free() {
+			stock |= 1 << (f - 1)
+		}
+	}
+	return stock
+}
+
+// BestPrice returns the lowest unit price of a fill in stock that the tranche has capacity
+// for; 0 = none. stock is what FillsInStock returns for the tranche's pair.
+func (v *View) BestPrice(t *Tranche, reference market.USDPrice, stock Fills) market.USDPrice {
 	var best market.USDPrice
 	for f := market.FillUSD(1); f <= market.FillCount && f.USD() <= t.Available(); f++ {
-		if price := v.Policy.Price(reference, f); best == 0 || price < best {
+		if price := v.Policy.Price(reference, f); stock.Has(f) && (best == 0 || price < best) {
 			best = price
 		}
 	}

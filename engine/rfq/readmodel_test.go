@@ -92,12 +92,13 @@ func TestViewPrices(t *testing.T) {
 	if why != 0 || ref != 1_250_000_000 {
 		t.Fatalf("%d, %v", ref, why)
 	}
-	best := v.BestPrice(v.Ticket(1).Tranche(1), ref)
+	stock := v.FillsInStock(0, ref)
+	best := v.BestPrice(v.Ticket(1).Tranche(1), ref, stock)
 	q := last[*Quote](t, d.must(t, &RequestQuote{Header: Header{Token: 60}, Ticket: 1, Tranche: 1, Fill: 3, Rail: 1}))
 	if best != q.Terms.Price {
 		t.Errorf("best %d, quote %d", best, q.Terms.Price)
 	}
-	if got := v.BestPrice(&Tranche{Capacity: 249_999_999}, ref); got != 0 {
+	if got := v.BestPrice(&Tranche{Capacity: 249_999_999}, ref, stock); got != 0 {
 		t.Errorf("best of too little: %d", got)
 	}
 	if v.Ticket(2) != nil || v.Pair(1) != nil || v.Ticket(1).Tranche(0) != nil || v.Ticket(1).Tranche(2) != nil {
@@ -116,6 +117,48 @@ func TestViewPrices(t *testing.T) {
 	stale := View{Pairs: []Pair{p}}
 	if _, why := stale.Reference(v.Ticket(1), d.mids, d.at+2*second); why != event.ReasonPriceStale {
 		t.Error(why)
+	}
+}
+
+// TestBestPriceIsInStock: the best price is that of a quote that the engine gives, whatever
+// the inventory and the balance on the chain leave.
+func TestBestPriceIsInStock(t *testing.T) {
+	d := openDesk(t, 2_500_000)
+	token := uint64(60)
+	for _, left := range []uint64{1 << 50, 1, 3_000_000_000_000, 900_000_000_000, 100_000_000_000, 19_000_000_000, 900_000_000, 300_000_000} {
+		token++
+		if left%2 == 0 {
+			p := d.model.View().Pair(0)
+			d.must(t, &SetInventory{Header: Header{Token: token}, Instrument: 0, Atoms: p.Reserved + p.Sold + left})
+		} else {
+			d.must(t, &SetBalance{Header: Header{Token: token}, Instrument: 0, Atoms: left})
+		}
+		v := d.model.View()
+		ref, why := v.Reference(v.Ticket(1), d.mids, d.at)
+		if why != 0 {
+			t.Fatal(why)
+		}
+		stock, want := v.FillsInStock(0, ref), market.USDPrice(0)
+		for f := market.FillUSD(1); f <= market.FillCount; f++ {
+			token++
+			r := outcomeOf(d.apply(t, &RequestQuote{Header: Header{Token: token}, Ticket: 1, Tranche: 1, Fill: f, Rail: 1})).Reason
+			switch price := v.Policy.Price(ref, f); {
+			case (r == event.ReasonNone) != stock.Has(f):
+				t.Errorf("%d atoms left: %s in stock %v, a quote of it: %v", left, f, stock.Has(f), r)
+			case r == event.ReasonNone && (want == 0 || price < want):
+				want = price
+			}
+		}
+		if got := v.BestPrice(v.Ticket(1).Tranche(1), ref, stock); got != want {
+			t.Errorf("%d atoms left: best price %d, the best quote %d", left, got, want)
+		}
+		if left%2 != 0 { // what the next inventories are measured by
+			token++
+			d.must(t, &SetBalance{Header: Header{Token: token}, Instrument: 0, Atoms: 1 << 50})
+		}
+	}
+	if d.model.View().FillsInStock(9, 1) != 0 {
+		t.Error("an unknown pair has stock")
 	}
 }
 

@@ -48,6 +48,7 @@ func (e *snapshot) reference(t *rfq.Ticket) (market.USDPrice, event.Reason) {
 type ticketPrice struct {
 	reference market.USDPrice // 0 = none
 	open      bool            // the ticket has quotes
+	stock     rfq.Fills       // the fill sizes that the pair's free inventory covers
 }
 
 // priceOf returns the price of a ticket of the pair. A ticket that has ended has none.
@@ -61,6 +62,9 @@ func (e *snapshot) priceOf(n *pairState, t *rfq.Ticket) ticketPrice {
 	}
 	for r := market.RailUSDC; r < market.RailCount && !price.open; r++ {
 		price.open = t.Rails.Has(r) && e.view.SaleRefusal(t, r, e.cycle, e.ts) == event.ReasonNone
+	}
+	if price.open {
+		price.stock = e.view.FillsInStock(t.Instrument, price.reference)
 	}
 	return price
 }
@@ -90,7 +94,7 @@ func (price ticketPrice) bestPrice(v *rfq.View, t *rfq.Tranche) market.USDPrice 
 	if !price.open {
 		return 0
 	}
-	return v.BestPrice(t, price.reference)
+	return v.BestPrice(t, price.reference, price.stock)
 }
 
 // newCycle returns the cycle that contains now. The engine prices by the book at the time

@@ -159,7 +159,7 @@ func sellable(t *rfq.Tranche) bool { return t.Available() >= market.FillUSD(1).U
 //	[order_id, tranche_id, pair, available_usd, best_price_usd, expires_unix_ms],
 //
 // best_price_usd is the price of the largest discount among the fill sizes that fit into
-// the tranche, or null while there are no quotes. expires_unix_ms is null for a ticket
+// the tranche and the free inventory, or null while there are no quotes. expires_unix_ms is null for a ticket
 // that does not expire.
 func appendCompact(dst []byte, v *rfq.View, n *pairState, t *rfq.Ticket, price ticketPrice) []byte {
 	if t.State != rfq.TicketOpen {
