@@ -208,6 +208,7 @@ func TestRefund(t *testing.T) {
 // the others; it goes on by itself when the reason is gone.
 func TestRefundProblems(t *testing.T) {
 	c := startChain(t)
+	c.setTokens(c.desk, "USDC", 0)
 	l := begin(t, c, lifeOptions{}).open()
 	l.must(&rfq.SetOperator{Of: rfq.Operator{ID: 3, Name: "ann"}})
 	sol, usdc := l.tooLittle(c.wallet(0), market.RailSOL, 30_000_000), l.tooLittle(c.wallet(1), market.RailUSDC, 1_000_000)

@@ -15,7 +15,7 @@ const MINT_SIZE = 82;
 
 /** Mints by symbol. Whole tokens: what the desk and each wallet are given. */
 const MINTS = {
-  USDC: { program: TOKEN, decimals: 6, desk: 0n, wallet: 5000000n },
+  USDC: { program: TOKEN, decimals: 6, desk: 1000000n, wallet: 5000000n }, // the desk pays refunds
   SLUSD: { program: TOKEN, decimals: 6, desk: 100000000n, wallet: 0n },
   '92C': { program: TOKEN_2022, decimals: 6, desk: 100000000n, wallet: 0n },
 };
@@ -52,7 +52,7 @@ export function setup(chain, options) {
     }
     return { address: base58.encode(key), keypair: `${name}.json`, accounts };
   };
-  const desk = party('desk', DESK_SOL * SOL, { USDC: 0n, SLUSD: MINTS.SLUSD.desk, '92C': MINTS['92C'].desk });
+  const desk = party('desk', DESK_SOL * SOL, { USDC: MINTS.USDC.desk, SLUSD: MINTS.SLUSD.desk, '92C': MINTS['92C'].desk });
   const treasury = party('treasury', TREASURY_SOL * SOL, { USDC: 0n });
   const wallets = [];
   for (let i = 1; i <= options.wallets; i++) wallets.push(party(`wallet-${i}`, WALLET_SOL * SOL, { USDC: MINTS.USDC.wallet }));
