@@ -118,7 +118,7 @@ func TestAsyncAPISession(t *testing.T) {
 		return seq, time.Now().UnixNano()
 	}
 	sold := &saleSource{record: restSale(t)}
-	d := newTestFeedWith(t, func(f *Feed) { f.ServeTickets(source); f.ServeSales(sold.sales) }, func(o *Options) {
+	d := newTestFeedWith(t, func(f *Feed) { f.ServeTickets(source, forHours); f.ServeSales(sold.sales) }, func(o *Options) {
 		o.MaxSubscriptions, o.Heartbeat = 5, 50*time.Millisecond
 		o.OtherShards = map[string]*market.Shard{"E/F": {Name: "us", WS: "ws://127.0.0.2:8081"}}
 	})

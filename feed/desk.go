@@ -12,7 +12,8 @@ import (
 // their events: when the desk has stored them.
 type deskPublisher struct {
 	feed    *Feed
-	tickets Tickets       // nil = no channel tickets
+	tickets Tickets // nil = no channel tickets
+	hold    func() time.Duration
 	sales   Sales         // nil = no channel rfq_trades
 	wake    chan struct{} // buffered: tickets or sales may have changed
 
@@ -27,8 +28,13 @@ type deskPublisher struct {
 	pubs    []publication
 }
 
-// ServeTickets adds the channel tickets, with the tickets that source returns.
-func (f *Feed) ServeTickets(source Tickets) { f.desk.tickets = source }
+// ServeTickets adds the channel tickets, with the tickets that source returns. hold returns
+// for how long the records of now stay as they are while no command changes the desk: a price
+// may grow too old by itself. The feed calls both from one goroutine at a time, within Run,
+// and reads the tickets again when hold ends.
+func (f *Feed) ServeTickets(source Tickets, hold func() time.Duration) {
+	f.desk.tickets, f.desk.hold = source, hold
+}
 
 // TicketsChanged makes the feed read the desk's tickets again. It never blocks; any
 // goroutine may call it at any time.
@@ -100,6 +106,8 @@ func (d *deskPublisher) start(group *sync.WaitGroup, halted <-chan struct{}) {
 func (d *deskPublisher) run(halted <-chan struct{}) {
 	pause := time.NewTimer(ticketsInterval)
 	defer pause.Stop()
+	stale := time.NewTimer(0) // the books were made before
+	defer stale.Stop()
 	for {
 		select {
 		case <-pause.C:
@@ -108,8 +116,12 @@ func (d *deskPublisher) run(halted <-chan struct{}) {
 		}
 		select {
 		case <-d.wake:
+		case <-stale.C:
 		case <-halted:
 			return
+		}
+		if d.tickets != nil {
+			stale.Reset(d.hold()) // before the reading: a change in between is read again
 		}
 		d.refresh()
 		pause.Reset(ticketsInterval)

@@ -30,7 +30,7 @@ func ticketBenchFeed(t testing.TB, n int) (f *Feed, turn func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.ServeTickets(source)
+	f.ServeTickets(source, forHours)
 	f.desk.refresh()
 	f.topic(topicRef{in: f.set.Get(0), kind: tickets}).subscribers.Store(1)
 	var got taken

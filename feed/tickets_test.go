@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -25,6 +26,17 @@ type ticketSource struct {
 	items map[market.TicketID]ticketRow
 	past  map[uint64]map[market.InstrumentID]map[string]string // by seq: record by order_id
 	looks []time.Time
+	hold  time.Duration // 0 = for hours
+}
+
+// forHours is a hold of tickets that change by commands only.
+func forHours() time.Duration { return 24 * time.Hour }
+
+// holds is the hold of the source.
+func (s *ticketSource) holds() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.hold, forHours())
 }
 
 type ticketRow struct {
@@ -85,7 +97,7 @@ func record(id market.TicketID, state string, length int) string {
 func newTicketFeed(t testing.TB, change ...feedOption) (*testFeed, *ticketSource) {
 	t.Helper()
 	s := &ticketSource{}
-	return newTestFeedWith(t, func(f *Feed) { f.ServeTickets(s.tickets) }, change...), s
+	return newTestFeedWith(t, func(f *Feed) { f.ServeTickets(s.tickets, s.holds) }, change...), s
 }
 
 // change sets a record and wakes the feed.
@@ -147,6 +159,21 @@ func (r *ticketList) apply(m *msg) error {
 }
 
 const subscribeTickets = `{"action":"SUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC"]}`
+
+// TestTicketsChangeByThemselves: a price that grows too old is published without a command.
+func TestTicketsChangeByThemselves(t *testing.T) {
+	d, s := newTicketFeed(t)
+	s.hold = time.Millisecond
+	s.change(d, 0, 7, record(7, "priced", 0))
+	s.settle(d)
+	c := d.dial()
+	c.send(subscribeTickets)
+	for !strings.Contains(c.next().raw, "priced") {
+	}
+	s.put(0, 7, record(7, "without a price", 0)) // does not wake the feed
+	for !strings.Contains(c.next().raw, "without a price") {
+	}
+}
 
 // The life of tickets, byte for byte: existing, posted, sold out, and removed.
 func TestTickets(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
@@ -131,6 +132,15 @@ func (g *Gateway) Tickets(each func(in market.InstrumentID, id market.TicketID, 
 		return 0, 0
 	}
 	return g.rfq.Tickets(each)
+}
+
+// TicketsHold returns for how long the records of Tickets stay as they are; see
+// [rfqapi.Endpoints.TicketsHold]. Without a desk it returns an hour.
+func (g *Gateway) TicketsHold() time.Duration {
+	if g.rfq == nil {
+		return time.Hour
+	}
+	return g.rfq.TicketsHold()
 }
 
 // Sales returns the desk's sales as the feed publishes them; see [rfqapi.Endpoints.Sales].

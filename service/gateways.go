@@ -126,7 +126,7 @@ func (s *Service) listen() error {
 		return err
 	}
 	if s.cfg.RFQ.Enabled {
-		s.feed.ServeTickets(s.http.Tickets)
+		s.feed.ServeTickets(s.http.Tickets, s.http.TicketsHold)
 		if s.upstream == nil { // a follower has no settlement, and sales only since it has joined
 			s.feed.ServeSales(s.http.Sales)
 		}

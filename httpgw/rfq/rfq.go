@@ -1,6 +1,9 @@
 package rfq
 
 import (
+	"math"
+	"time"
+
 	"blockdesk/catalog"
 	"blockdesk/desk"
 	"blockdesk/httpgw/terms"
@@ -154,6 +157,16 @@ func (e *Endpoints) Tickets(each func(in market.InstrumentID, id market.TicketID
 		each(t.ticket.Instrument, t.ticket.ID, t.full)
 	}
 	return now.view.Seq, now.view.At
+}
+
+// TicketsHold returns for how long the records of Tickets stay as they are while no command
+// changes the desk: until a price grows too old, or a ticket is due to expire. The prices of
+// order books, which follow the cycle, do not count. It is positive, and safe for concurrent
+// use.
+func (e *Endpoints) TicketsHold() time.Duration {
+	now := e.own.now()
+	_, until := lifetime(e.own.current().view, 0, now, math.MaxInt64)
+	return time.Duration(until - now)
 }
 
 // Sales calls each for the sales of an instrument with numbers above after, newest first, at

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -90,6 +91,35 @@ func TestTicketsAreTheDocuments(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTicketsHold: records stay as they are for as long as TicketsHold says, to the
+// nanosecond.
+func TestTicketsHold(t *testing.T) {
+	v := gatewaytest.FixedView()
+	v.Tickets = v.Tickets[:1]
+	clock := gatewaytest.NewDeskClock()
+	v.Pairs[0].PublishedAt = clock.Now() - v.Pairs[0].MaxAge + int64(time.Minute)
+	g := &Endpoints{own: pagesOf(t, gatewaytest.NewViewDesk(v), clock)}
+	priced := func() bool {
+		var record string
+		g.Tickets(func(_ market.InstrumentID, _ market.TicketID, text []byte) { record = string(text) })
+		return !strings.Contains(record, `"reference_price_usd":null`)
+	}
+	clock.Ns.Add(int64(g.TicketsHold()) - 1)
+	if !priced() {
+		t.Error("the price ended too early")
+	}
+	if hold := g.TicketsHold(); hold != 1 {
+		t.Errorf("it holds for %v more, want 1ns", hold)
+	}
+	clock.Ns.Add(1)
+	if priced() {
+		t.Error("an old price is in the record")
+	}
+	if hold := g.TicketsHold(); hold <= 0 {
+		t.Errorf("it holds for %v", hold)
+	}
 }
 
 // changeView changes a view in one of the ways that a desk does.
