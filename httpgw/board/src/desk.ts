@@ -32,7 +32,7 @@ class Refused extends Error {
 }
 
 const moneyWords: Readonly<Record<string, string>> = {
-  stuck_deliveries: 'paid, and the delivery does not get through', doubtful: 'expired, outcome unknown', refunds_due: 'refunds due', strays: 'payments without a claim',
+  stuck_deliveries: 'paid, and the delivery fails', doubtful: 'expired, outcome unknown', refunds_due: 'refunds due', strays: 'payments without a claim',
 };
 
 class DeskPage {
