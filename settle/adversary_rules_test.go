@@ -17,9 +17,11 @@ import (
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle"
+	"blockdesk/settle/binding"
 )
 
 // nodesAt returns a client of nodes that gives up an attempt after a second.
@@ -220,6 +222,40 @@ func TestNobodyIsLockedOut(t *testing.T) {
 	for range 2 {
 		if got := take(0, twoAndAHalf, true); got != event.ReasonNone {
 			t.Errorf("a buyer with proof: %s", got)
+		}
+	}
+}
+
+// TestSurplusIsPaidBack: a claim that is paid more than its terms is delivered as it was
+// bought, and what is over goes back to the payer, to the atom and once. A surplus within
+// the dust limit is kept.
+func TestSurplusIsPaidBack(t *testing.T) {
+	c := startChain(t)
+	l := begin(t, c, lifeOptions{}).openGuarded()
+	l.must(&rfq.SetOperator{Of: rfq.Operator{ID: 3, Name: "ann"}})
+	dust := uint64(l.desk.View().Policy.Dust[market.RailUSDC])
+	buy := func(w wallet, over uint64) solana.Signature {
+		t.Helper()
+		claim, had := l.claimFor(rfq.Modular, w, true), c.tokens(w.address, "SLUSD")
+		paid := c.transfer(w, c.leg(market.RailUSDC, claim.Terms.Payment+over, c.treasury), binding.Memo(claim.ID), binding.Reference(claim.ID))
+		l.delivered(claim, had)
+		return paid
+	}
+	const over = 249_750_000_000 // 249,750 USDC: a decimal point that was lost
+	kept, much := buy(c.wallet(1), dust), buy(c.wallet(0), over)
+	due := l.settle.RefundsDue(solana.Signature{}, 10)
+	if len(due) != 1 || due[0].Signature != much || due[0].Reason != event.ReasonSurplus {
+		t.Fatalf("refunds due: %+v", due)
+	}
+	was := c.tokens(c.wallet(0).address, "USDC")
+	l.order(desk.RefundSelection{})
+	await.Equal(t, "the refund", 1, func() int { return len(l.paidBack()) })
+	if got := c.tokens(c.wallet(0).address, "USDC") - was; got != over {
+		t.Errorf("%d atoms came back, %d were over", got, uint64(over))
+	}
+	for s, want := range map[solana.Signature]market.Amount{much: over, kept: 0} {
+		if sum, _ := c.refundsOnChain(s); sum != want {
+			t.Errorf("%v: %d atoms were paid back, want %d", s, sum, want)
 		}
 	}
 }
