@@ -304,10 +304,11 @@ type keeper struct {
 	number   int
 	past     *history
 
-	client         *fixclient.Client
-	ended          chan error
-	sender, target int
-	logons, quiet  tolerance
+	client        *fixclient.Client
+	ended         chan error
+	sender        atomic.Int64 // next number: see SetSender
+	target        int          // next number of the service; 0 = it has not logged on yet
+	logons, quiet tolerance
 
 	mu      sync.Mutex
 	step    string // what run is doing, and since when, for people
@@ -356,7 +357,7 @@ func (k *keeper) run(ctx, last context.Context) error {
 		if closed == nil {
 			err = nil
 		}
-		k.sender, k.target = k.client.NextSequence()
+		_, k.target = k.client.NextSequence()
 		k.drop()
 		k.gateways.next(err)
 	}
@@ -398,7 +399,7 @@ func (k *keeper) connect() error {
 	began := time.Now()
 	client, err := fixclient.Dial(context.Background(), fixclient.Options{
 		Addr: k.gateways.address(), SenderCompID: k.name, TargetCompID: "BLOCKDESK", Username: programtest.FirmA, Password: programtest.Password,
-		KeepSequence: k.sender > 0, NextSender: k.sender, NextTarget: k.target, LogonFields: "8013=N\x01", Timeout: k.logons.wait(),
+		KeepSequence: k.target > 0, NextSender: int(k.sender.Load()), NextTarget: k.target, Numbers: k, LogonFields: "8013=N\x01", Timeout: k.logons.wait(),
 	})
 	if err != nil {
 		if time.Since(began) >= k.logons.wait() {
@@ -418,6 +419,13 @@ func (k *keeper) connect() error {
 	}
 	return nil
 }
+
+// SetSender keeps the number also of a Logon that has no answer: the service may have taken
+// it.
+func (k *keeper) SetSender(next int) error { k.sender.Store(int64(next)); return nil }
+
+// SetTarget does nothing: NextSequence has the number at the end of each connection.
+func (k *keeper) SetTarget(int) error { return nil }
 
 // drop forgets the questions for a status that were not answered: they are asked
 // anew.

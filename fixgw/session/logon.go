@@ -94,6 +94,9 @@ const releaseTime = 2 * time.Second
 //
 // A client that logs out and on again at once may be faster than the release of its
 // session, so the session is tried for RefuseDelay in any case.
+//
+// A newcomer that has gone while it waited does not get the session: its Logon would use a
+// MsgSeqNum that the client, which had no answer, sends again.
 func (c *conn) takeSession(s *Session, l *wire.Logon, came time.Time) error {
 	v := c.server
 	limit := came.Add(v.options.RefuseDelay)
@@ -121,6 +124,9 @@ func (c *conn) takeSession(s *Session, l *wire.Logon, came time.Time) error {
 			now.cutOff(errReplaced)
 		}
 		time.Sleep(logonPause)
+		if c.clientGone() || c.leaving() {
+			return errGone
+		}
 		err = s.attach(c, l)
 	}
 	if err == nil && holder != nil {

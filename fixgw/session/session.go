@@ -158,15 +158,15 @@ func (s *Session) kick(text string) {
 }
 
 // testRequest asks the client for a sign of life, and reports whether it could: the client
-// is logged on.
+// is logged on. It goes the way of application messages, which only a connection gets that
+// has been sent a Logon: meanwhile another may have the session.
 func (s *Session) testRequest() bool {
 	if !s.loggedOn.Load() {
 		return false
 	}
-	m := quickfix.NewMessage()
-	m.Header.SetString(35, "1")
-	m.Body.SetString(112, "ANOTHER LOGON")
-	if err := quickfix.SendToTarget(m, s.id); err != nil {
+	const tagTestReqID = 112
+	var out Outbox
+	if err := out.Send(s, "1", tagTestReqID, []byte("ANOTHER LOGON"), false); err != nil {
 		s.server.Fail(err)
 	}
 	return true
