@@ -39,6 +39,8 @@ func (s *blotter) Message(msgType, frame []byte) *wire.Reject {
 		return g.securities.Define(s.Session, frame)
 	case "e":
 		return g.statuses.Request(s.Session, frame)
+	case "g":
+		return g.statuses.SessionRequest(s.Session, frame)
 	}
 	g.Rejects.Add(1)
 	return wire.BusinessReject(wire.RejUnknownType, wire.BusinessIDOf(frame), fmt.Sprintf("%s: MsgType (35) %.4q", wire.CodeUnsupported, msgType))

@@ -7,7 +7,7 @@
 //	                              └─ messages, order state, answers, position: one commit, soon after
 //	feed's views ─▶ Books: one X for all subscribers ─▶ sessions
 //	desk's records ─▶ reporter: quotes and claims of sessions (desk.go)
-//	InstrumentSet ─▶ Statuses: one f for each subscriber ─▶ sessions
+//	InstrumentSet ─▶ Statuses: one f or h for each subscriber ─▶ sessions
 //
 // It owns the (session, ClOrdID) index and the state of orders, quotes and claims as
 // clients see it. Below it, package session has connections, logons, sequence numbers and

@@ -29,7 +29,7 @@ import (
 var docsFolder = filepath.Join("..", "sdk", "fix")
 
 // The reference documents these messages, by MsgType.
-const documentedTypes = "A 0 1 2 3 4 5 8 9 j r q D F G H V W X Y i b R S AG AI Z AJ B AE AR AF AD AQ AN AO AP x y c d e f"
+const documentedTypes = "A 0 1 2 3 4 5 8 9 j r q D F G H V W X Y i b R S AG AI Z AJ B AE AR AF AD AQ AN AO AP x y c d e f g h"
 
 var (
 	docHeading = regexp.MustCompile(`(?m)^## (.*)$`)

@@ -113,7 +113,7 @@ func New(o Options, e Engine, store kv.Store, dependencies Dependencies, instrum
 		return nil, err
 	}
 	g.market = marketdata.NewBooks(g.Server, dependencies.MarketData, instruments, o.MaxSubscriptions)
-	g.statuses = marketdata.NewStatuses(g.market, o.Now)
+	g.statuses = marketdata.NewStatuses(g.market, o.Leadership.Follower(), o.Now)
 	g.securities = &marketdata.Securities{Server: g.Server, Instruments: instruments, IDs: g.ids}
 	if err := g.reporter.load(); err != nil {
 		return nil, err

@@ -126,7 +126,6 @@ func TestBusinessRejects(t *testing.T) {
 	})
 	mm := d.dial("MM", nil)
 	for _, c := range []struct{ msgType, body, id string }{
-		{"g", "335=t|263=0|", "t"},
 		{"v", "320=v|", "v"},
 		{"a", "649=q|117=b|55=SLUSD/USDC|", "q"},
 		{"W", "55=SLUSD/USDC|268=0|", ""},

@@ -234,8 +234,8 @@ func (f *reporter) apply(e *event.Event) error {
 	case event.Triggered:
 		return f.triggered(e)
 	case event.InstrumentSet:
-		return f.gateway.statuses.Changed(e, func(s *session.Session, body []byte) error {
-			return f.emitType(f.gateway.blotterOf(s), "f", wire.TagStatusReqID, body)
+		return f.gateway.statuses.Changed(e, func(s *session.Session, msgType string, firstTag int, body []byte) error {
+			return f.emitType(f.gateway.blotterOf(s), msgType, firstTag, body)
 		})
 	}
 	return nil

@@ -178,6 +178,72 @@ func TestSecurityStatus(t *testing.T) {
 	await.Equal(t, "subscriptions", 1, d.gateway.statuses.Count)
 }
 
+// TestTradingSession: it is open while one instrument takes orders, and says when that
+// changes.
+func TestTradingSession(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, func(o *Options) { o.MaxSubscriptions = 2 })
+	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+	d.awaitView(2, "a view", func(*engine.View) bool { return true })
+	mm.send("g", "335=now|263=0|")
+	mm.want("35=h 335=now 336=CONTINUOUS 338=1 325=N 340=2")
+	mm.send("g", "335=no|336=EVENING|263=1|")
+	if m := mm.want("35=h 335=no 336=EVENING 325=N 340=6 567=1"); m.Get(58) != "INVALID_FIELD: TradingSessionID (336): must be CONTINUOUS" {
+		t.Errorf("%s", m)
+	}
+	mm.send("g", "335=a|336=CONTINUOUS|263=1|")
+	mm.want("35=h 335=a 325=N 340=2")
+	d.setStatus(0, engine.StatusHalted) // the other one trades
+	d.setStatus(1, engine.StatusHalted)
+	mm.want("35=h 335=a 336=CONTINUOUS 325=Y 340=1")
+	tk.send("g", "335=b|263=0|")
+	tk.want("35=h 335=b 325=N 340=1")
+	d.setStatus(1, engine.StatusHalted) // no change, no message
+	d.setStatus(1, engine.StatusTrading)
+	mm.want("35=h 335=a 325=Y 340=2")
+	for _, c := range []struct{ body, fields, text string }{
+		{"335=a|263=1|", "380=0 379=a", "INVALID_FIELD: TradSesReqID (335) is in use"},
+		{"335=b|263=2|", "380=1 379=b", "UNKNOWN_SUBSCRIPTION: TradSesReqID (335)"},
+	} {
+		mm.send("g", c.body)
+		if m := mm.want("35=j 372=g " + c.fields); m.Get(58) != c.text {
+			t.Errorf("%s: %s", c.body, m)
+		}
+	}
+	mm.send("e", "324=a|55=SLUSD/USDC|263=1|")
+	mm.want("35=f 324=a 326=2")
+	mm.send("g", "335=c|263=1|")
+	if m := mm.want("35=j 372=g 380=4 379=c"); m.Get(58) != "OVERLOADED: more than 2 subscriptions of a session" {
+		t.Errorf("%s", m)
+	}
+	mm.send("g", "335=a|263=2|")
+	mm.send("g", "335=a|263=1|")
+	mm.want("35=h 335=a 340=2")
+	mm.c.Close()
+	await.Equal(t, "subscriptions", 0, d.gateway.statuses.Count)
+}
+
+// TestTradingSessionAfterRestart: what was set before the gateway's first event counts.
+func TestTradingSessionAfterRestart(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil)
+	halted := func(v *engine.View) bool { return v.Status == engine.StatusHalted }
+	for in := range market.InstrumentID(2) {
+		d.setStatus(in, engine.StatusHalted)
+		d.awaitView(in, "a halted instrument", halted)
+	}
+	d.stop()
+	d.start()
+	for in := range market.InstrumentID(2) {
+		d.awaitView(in, "a halted instrument", halted)
+	}
+	mm := d.dial("MM", nil)
+	mm.send("g", "335=a|263=1|")
+	mm.want("35=h 335=a 340=1")
+	d.setStatus(0, engine.StatusTrading)
+	mm.want("35=h 335=a 325=Y 340=2")
+}
+
 // TestSecurityStatusAfterRestart: what was set before the gateway's first event
 // is known from the view.
 func TestSecurityStatusAfterRestart(t *testing.T) {

@@ -405,6 +405,8 @@ var docExamples = []example{
 	{"security-definition", false, "35=d"},
 	{"security-status-request", true, "35=e"},
 	{"security-status", false, "35=f"},
+	{"trading-session-request", true, "35=g"},
+	{"trading-session", false, "35=h"},
 	{"market-data-request", true, "35=V 263=1"},
 	{"market-data-snapshot", false, "35=W"},
 	{"market-data-increment", false, "35=X 279=0 269=1"},
@@ -485,6 +487,8 @@ func talkInstruments(c *conversation, s *fixtest.Session) {
 	c.await(example{"security-definition", false, "35=d"})
 	say(s, "e", "324=status-1|55="+programtest.Symbol+"|263=0|")
 	c.await(example{"security-status", false, "35=f"})
+	say(s, "g", "335=session-1|263=1|")
+	c.await(example{"trading-session", false, "35=h"})
 }
 
 // talkRebuild asks for what a client that has lost everything needs.

@@ -20,8 +20,9 @@ const (
 	tradingUnknown = "20" // no such instrument
 )
 
-// Statuses answers e with f, and sends each change of an instrument's trading status to
-// its subscribers, from the durable events of the engine.
+// Statuses answers e with f and g with h, and sends each change of an instrument's trading
+// status, or of the trading session's, to its subscribers, from the durable events of the
+// engine.
 //
 // Until an event changes it, the status is that of the instrument's view, which contains
 // everything before the gateway's first event. If a view is ahead of the events, at most
@@ -29,7 +30,8 @@ const (
 type Statuses struct {
 	instruments *market.Instruments
 	books       *Books
-	limit       int // subscriptions of a session
+	limit       int  // subscriptions of a session, of either kind
+	readOnly    bool // a follower's: no orders here
 	now         func() time.Time
 
 	// mu is held while messages are sent, as that of Books is, so that none comes after
@@ -37,6 +39,9 @@ type Statuses struct {
 	mu            sync.Mutex
 	followed      map[market.InstrumentID]uint8 // engine status after the last processed event
 	subscriptions map[*session.Session]map[string]*statusSubscription
+	sessions      map[*session.Session]map[string]bool // subscriptions of the trading session, by TradSesReqID (335)
+	counted       bool                                 // trading is right: from the first g on
+	trading       int                                  // instruments that take orders
 	body          []byte
 }
 
@@ -47,10 +52,11 @@ type statusSubscription struct {
 }
 
 // NewStatuses returns the statuses of the instruments of books, with its limit of
-// subscriptions.
-func NewStatuses(books *Books, now func() time.Time) *Statuses {
+// subscriptions. readOnly is that of a node that takes no orders.
+func NewStatuses(books *Books, readOnly bool, now func() time.Time) *Statuses {
 	return &Statuses{
-		instruments: books.instruments, books: books, limit: books.limit, now: now,
+		instruments: books.instruments, books: books, limit: books.limit, readOnly: readOnly, now: now,
+		sessions:      make(map[*session.Session]map[string]bool),
 		followed:      make(map[market.InstrumentID]uint8),
 		subscriptions: make(map[*session.Session]map[string]*statusSubscription),
 	}
@@ -83,7 +89,7 @@ func (t *Statuses) Request(s *session.Session, frame []byte) *wire.Reject {
 		t.body = wire.AppendText(append(b, "\x0158="...), wire.SymbolText(t.instruments, r.Symbol))
 		s.Send("f", wire.TagStatusReqID, t.body, false)
 		return nil
-	case action == subscribe && len(watches) >= t.limit:
+	case action == subscribe && len(watches)+len(t.sessions[s]) >= t.limit:
 		return wire.BusinessReject(wire.RejNotAvailable, r.ID, fmt.Sprintf("%s: more than %d subscriptions of a session", wire.CodeOverloaded, t.limit))
 	}
 	status := tradingStatus(in, t.present(in))
@@ -133,11 +139,14 @@ func (t *Statuses) begin(reqID []byte, symbol string, changed bool, status strin
 	return wire.AppendTime(append(b, "\x0160="...), at)
 }
 
-// Changed calls send with an f for each subscriber of an instrument whose status e changes.
-func (t *Statuses) Changed(e *event.Event, send func(s *session.Session, body []byte) error) error {
+// Changed calls send with an f for each subscriber of an instrument whose status e changes,
+// and with an h for each of the trading session if its status changes.
+func (t *Statuses) Changed(e *event.Event, send func(s *session.Session, msgType string, firstTag int, body []byte) error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.followed[e.Instrument] = uint8(e.Code)
+	if err := t.follow(e, send); err != nil {
+		return err
+	}
 	for s, watches := range t.subscriptions {
 		for reqID, w := range watches {
 			status := tradingStatus(w.in, uint8(e.Code))
@@ -146,7 +155,7 @@ func (t *Statuses) Changed(e *event.Event, send func(s *session.Session, body []
 			}
 			w.sent = status
 			t.body = t.begin([]byte(reqID), w.in.Symbol, true, status, e.At)
-			if err := send(s, t.body); err != nil {
+			if err := send(s, "f", wire.TagStatusReqID, t.body); err != nil {
 				return err
 			}
 		}
@@ -159,6 +168,7 @@ func (t *Statuses) Drop(s *session.Session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.subscriptions, s)
+	delete(t.sessions, s)
 }
 
 // Count returns how many subscriptions there are.
@@ -166,6 +176,9 @@ func (t *Statuses) Count() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, watches := range t.subscriptions {
+		n += len(watches)
+	}
+	for _, watches := range t.sessions {
 		n += len(watches)
 	}
 	return n

@@ -92,7 +92,7 @@ func keptForResend(msg []byte) bool {
 func keptType(msgType string) bool {
 	switch msgType {
 	case "0", "1", "2", "3", "4", "5", "A",
-		"W", "X", "Y", "y", "d", "f",
+		"W", "X", "Y", "y", "d", "f", "h",
 		"S", "Z", "AG", "AI":
 		return false
 	}

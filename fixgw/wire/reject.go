@@ -43,7 +43,7 @@ func businessID(msgType string) int {
 	case "e":
 		return TagStatusReqID
 	case "g":
-		return 335 // TradSesReqID
+		return TagTradSesReqID
 	case "AD":
 		return 568 // TradeRequestID
 	case "AE":

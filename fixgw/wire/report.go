@@ -27,6 +27,7 @@ const (
 
 	TagSecurityReqID = 320
 	TagStatusReqID   = 324
+	TagTradSesReqID  = 335
 )
 
 // AvgPxDigits is the number of digits that an inexact average price has beyond the

@@ -6,15 +6,15 @@ import (
 	"blockdesk/market"
 )
 
-// MaxRequestID is the longest SecurityReqID (320) and SecurityStatusReqID (324), in
-// bytes.
+// MaxRequestID is the longest SecurityReqID (320), SecurityStatusReqID (324) and
+// TradSesReqID (335), in bytes.
 const MaxRequestID = 64
 
-// SecurityRequest holds the raw values of an x, c or e; nil = absent. They alias
+// SecurityRequest holds the raw values of an x, c, e or g; nil = absent. They alias
 // the message.
 type SecurityRequest struct {
-	ID           []byte // SecurityReqID (320) or SecurityStatusReqID (324)
-	Kind         []byte // SecurityListRequestType (559) or SecurityRequestType (321)
+	ID           []byte // SecurityReqID (320), SecurityStatusReqID (324) or TradSesReqID (335)
+	Kind         []byte // SecurityListRequestType (559), SecurityRequestType (321) or TradingSessionID (336)
 	Symbol       []byte
 	Subscription []byte
 }
@@ -23,6 +23,12 @@ type SecurityRequest struct {
 // them come before repeating groups.
 func ScanSecurityRequest(frame []byte) (r SecurityRequest) {
 	readFields(frame, map[int]*[]byte{320: &r.ID, 324: &r.ID, 559: &r.Kind, 321: &r.Kind, 55: &r.Symbol, 263: &r.Subscription})
+	return r
+}
+
+// ScanSessionRequest reads the fields of a g, as ScanSecurityRequest does.
+func ScanSessionRequest(frame []byte) (r SecurityRequest) {
+	readFields(frame, map[int]*[]byte{335: &r.ID, 336: &r.Kind, 263: &r.Subscription})
 	return r
 }
 
