@@ -58,7 +58,10 @@ func (s *blotter) newOrder(r *wire.OrderRequest) *wire.Reject {
 		return s.rejectNew(r, order, in, refusal)
 	}
 	order.ID = s.gateway.engine.NextOrderID()
-	order.Participant, order.STP = s.Participant.Number, s.Terms().STP
+	order.Participant = s.Participant.Number
+	if order.STP == 0 {
+		order.STP = s.Terms().STP
+	}
 	entry := &request{
 		clOrdID: string(r.ClOrdID), msgType: 'D', id: order.ID, content: content,
 		instrument: in.ID, side: order.Side, typ: order.Type, tif: order.TIF, terms: wire.TermsOf(&order, string(r.Account)),

@@ -154,3 +154,33 @@ func TestOrderRecords(t *testing.T) {
 		t.Errorf("an answer: %+v, %v", a, err)
 	}
 }
+
+// TestSelfTradeType: an order names its own self-trade prevention, over the participant's.
+func TestSelfTradeType(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil) // whose participant cancels the newest
+	mm := d.dial("MM", nil)
+	mm.order("a", "1", "10", "1", "59=1|")
+	mm.want("35=8 11=a 150=0")
+	mm.order("b", "2", "10", "1", "59=1|7928=O|")
+	mm.want("35=8 11=b 150=0")
+	mm.want("35=8 11=a 150=4 58=self_trade")
+	mm.order("c", "1", "4", "1", "59=1|7928=D|")
+	mm.want("35=8 11=c 150=0")
+	mm.want("35=8 11=b 150=D 378=5 151=6.00")
+	mm.want("35=8 11=c 150=4 58=self_trade")
+	mm.order("e", "1", "1", "1", "59=1|")
+	mm.want("35=8 11=e 150=0")
+	mm.want("35=8 11=e 150=4 58=self_trade")
+	mm.order("e", "1", "1", "1", "59=1|7928=N|")
+	mm.want("35=8 11=e 150=8 103=6")
+	mm.order("f", "1", "1", "1", "59=1|7928=X|")
+	mm.want("35=8 11=f 150=8 103=11").Text(t, "INVALID_FIELD: SelfTradeType (7928)")
+	mm.send("G", "11=g|41=b|55=SLUSD/USDC|54=2|38=5|40=2|44=1|7928=N|"+now60)
+	mm.want("35=9 11=g").Text(t, "UNSUPPORTED: SelfTradeType (7928)")
+	mm.order("h", "1", "1", "1", "59=1|7928=B|")
+	mm.want("35=8 11=h 150=0")
+	mm.want("35=8 11=b 150=4 58=self_trade")
+	mm.want("35=8 11=h 150=4 58=self_trade")
+	mm.none()
+}

@@ -36,7 +36,7 @@ func ScanAcceptance(frame []byte, response bool) Acceptance {
 	})
 	EachField(frame, func(tag int, value []byte) {
 		switch tag {
-		case 18, 99, 110, 111, 126, 432:
+		case 18, 99, 110, 111, 126, 432, TagSelfTrade:
 			a.other = tag
 		default:
 			if tag != 152 && unsupportedBy(tag, value) {

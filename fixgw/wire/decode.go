@@ -60,6 +60,7 @@ type OrderRequest struct {
 	MassType                      []byte
 	quoteID                       []byte
 	Account, currency             []byte
+	selfTrade                     []byte // SelfTradeType (7928)
 	// unsupported is a field that asks for an execution which the book does not have; 0 =
 	// none.
 	unsupported int
@@ -114,6 +115,8 @@ func ScanOrderRequest(frame []byte) (r OrderRequest) {
 			r.Account = value
 		case 15:
 			r.currency = value
+		case TagSelfTrade:
+			r.selfTrade = value
 		default:
 			if r.unsupported == 0 && unsupportedBy(tag, value) {
 				r.unsupported = tag
@@ -182,6 +185,9 @@ func (r *OrderRequest) Content(msgType byte) uint64 {
 	} {
 		h = h.add(value)
 	}
+	if r.selfTrade != nil { // without it the hash is that of an older version
+		h = h.add(r.selfTrade)
+	}
 	return h.sum()
 }
 
@@ -239,8 +245,8 @@ func (r *OrderRequest) ParseSide() (market.Side, *Refusal) {
 	return 0, Refuse(OrdRejUnsupported, CodeInvalidField, "Side (54) %.20q: must be 1 (buy) or 2 (sell)", r.Side)
 }
 
-// DecodeNew makes the engine's order of a D; the caller sets ID, Participant and STP. now
-// gives the end of a day order.
+// DecodeNew makes the engine's order of a D; the caller sets ID and Participant, and STP where
+// the order names none (0). now gives the end of a day order.
 func (r *OrderRequest) DecodeNew(set *market.Instruments, now time.Time) (o book.Order, in *market.Instrument, refusal *Refusal) {
 	if in, refusal = r.Instrument(set); refusal != nil {
 		return o, nil, refusal
@@ -268,6 +274,9 @@ func (r *OrderRequest) DecodeNew(set *market.Instruments, now time.Time) (o book
 			return o, in, Refuse(OrdRejUnsupported, CodeUnsupported, "ExecInst (18) %.20q: only 6 (post-only)", r.execInst)
 		}
 		o.Flags |= book.FlagPostOnly
+	}
+	if o.STP, refusal = r.parseSelfTrade(); refusal != nil {
+		return o, in, refusal
 	}
 	return o, in, r.decodeMinQty(&o, in)
 }
@@ -553,6 +562,9 @@ func (r *OrderRequest) DecodeAmend(o *book.Order, t *AmendTarget, in *market.Ins
 func (r *OrderRequest) checkUnchanged(t *AmendTarget, in *market.Instrument) *Refusal {
 	cannot := func(field string, value []byte) *Refusal {
 		return Refuse(CxlRejOther, CodeUnsupported, "%s %.40q: an amend cannot change it", field, value)
+	}
+	if r.selfTrade != nil {
+		return cannot("SelfTradeType (7928)", r.selfTrade)
 	}
 	if r.tif != nil && (len(r.tif) != 1 || r.tif[0] != tifOf(t.TIF)) {
 		return cannot("TimeInForce (59)", r.tif)

@@ -66,6 +66,28 @@ func (t *OrderTerms) append(dst []byte, in *market.Instrument) []byte {
 	return dst
 }
 
+// TagSelfTrade is SelfTradeType (7928), the tag and the values that other venues of tokens use.
+const TagSelfTrade = 7928
+
+// parseSelfTrade reads SelfTradeType (7928), the self-trade prevention of one order; 0 = it
+// has none.
+func (r *OrderRequest) parseSelfTrade() (book.STP, *Refusal) {
+	if r.selfTrade == nil {
+		return 0, nil
+	}
+	switch string(r.selfTrade) {
+	case "N":
+		return book.STPCancelNewest, nil
+	case "O":
+		return book.STPCancelOldest, nil
+	case "B":
+		return book.STPCancelBoth, nil
+	case "D":
+		return book.STPDecrement, nil
+	}
+	return 0, Refuse(OrdRejUnsupported, CodeInvalidField, "SelfTradeType (7928) %.20q: must be N (cancel newest), O (cancel oldest), B (cancel both) or D (decrement)", r.selfTrade)
+}
+
 // Values of OrdStatus (39).
 const (
 	StatusNew       byte = '0'

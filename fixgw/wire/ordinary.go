@@ -193,6 +193,8 @@ func (x *Ordinary) body(tag int, value []byte) (bit uint32, ok bool) {
 		return 0, x.kind&kindOrder != 0 && isAmount(value) && once(&x.minQty, value)
 	case 18:
 		return 0, x.kind&kindOrder != 0 && oneOf(value, "6") && once(&x.execInst, value)
+	case TagSelfTrade:
+		return 0, x.kind == kindNew && oneOf(value, "NOBD") && once(&x.selfTrade, value)
 	case 432:
 		return 0, x.kind&kindOrder != 0 && once(&x.expireDate, value)
 	case 126:
