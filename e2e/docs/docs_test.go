@@ -119,7 +119,8 @@ func TestDocuments(t *testing.T) {
 		messages := t.TempDir()
 		d := programtest.StartDemo(t, append(documentLimits, "--set", programtest.WithChain(servicetest.LocalChain(t)), "--set", "fix.message_log_dir="+messages)...)
 		await.True(t, "a ready service", func() bool { return programtest.Status(t, d.At.Admin+"/readyz") == http.StatusOK })
-		t.Run("operators", func(t *testing.T) { operate(t, d, documents["docs/operating.md"]) })
+		t.Run("operators", func(t *testing.T) { operate(t, d, documents[operatingDocument]) })
+		t.Run("endpoints", func(t *testing.T) { callEndpoints(t, d) })
 		for name, lines := range documents {
 			if elsewhere[name] == "" {
 				t.Run(name, func(t *testing.T) { followDocument(t, d, lines, "BLOCKDESK_FIX_MESSAGE_LOG_DIR="+messages) })
