@@ -215,11 +215,12 @@ export class BuyForm {
     const left = document.getElementById('quote-left');
     if (!this.#quote || !left) return;
     const seconds = Math.ceil((this.#quote.endsAt - performance.now()) / 1000);
-    setText(left, seconds > 0 ? `firm for ${seconds} s` : 'no longer firm: ask again');
+    const { firm } = this.#quote.terms;
+    setText(left, !firm ? 'not firm: nothing can be settled now' : seconds > 0 ? `firm for ${seconds} s` : 'no longer firm: ask again');
     const confirm = document.getElementById('quote-confirm');
     if (confirm instanceof HTMLButtonElement) {
-      confirm.disabled = seconds <= 0;
-      setText(confirm, seconds > 0 ? `Confirm (${seconds})` : 'Expired');
+      confirm.disabled = !firm || seconds <= 0;
+      setText(confirm, !firm ? 'Not firm' : seconds > 0 ? `Confirm (${seconds})` : 'Expired');
     }
   }
 }

@@ -193,6 +193,8 @@ export interface Quote {
   payment: Payment;
   issued_at: string;
   valid_until: string;
+  /** False: nothing could be settled when the quote was made. */
+  firm: boolean;
 }
 
 /** Group is another shard, with its own feed and board. */
