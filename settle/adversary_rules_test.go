@@ -233,7 +233,7 @@ func TestSurplusIsPaidBack(t *testing.T) {
 	c := startChain(t)
 	l := begin(t, c, lifeOptions{}).openGuarded()
 	l.must(&rfq.SetOperator{Of: rfq.Operator{ID: 3, Name: "ann"}})
-	dust := uint64(l.desk.View().Policy.Dust[market.RailUSDC])
+	dust := l.desk.View().Policy.Dust[market.RailUSDC]
 	buy := func(w wallet, over uint64) solana.Signature {
 		t.Helper()
 		claim, had := l.claimFor(rfq.Modular, w, true), c.tokens(w.address, "SLUSD")
