@@ -52,7 +52,7 @@ help: ## print this list
 
 run: try-sandbox ## build, then serve the demo from ./data until Ctrl-C (more flags: ARGS=--open)
 	@$(MAKE) --no-print-directory build
-	bin/blockdesk serve --demo --set demo_history_hours=24 --data ./data $(ARGS)
+	bin/blockdesk serve --demo --set demo_history_hours=25 --data ./data $(ARGS)
 
 build: ## build bin/blockdesk
 	$(GO) build -ldflags '-X blockdesk/bench.commit=$(COMMIT)' -o bin/blockdesk ./cmd/blockdesk

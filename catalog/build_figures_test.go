@@ -19,8 +19,8 @@ import (
 func sceneWindow(quote uint64, last market.Amount) mirror.Window {
 	return mirror.Window{
 		Status: mirror.Exact, Swaps: 3, Quote: market.Uint128{Lo: quote},
-		First: mirror.CountedSwap{Time: sceneSecond - 5000, Base: 1_000_000, Quote: 1_000_000},
-		Last:  mirror.CountedSwap{Time: sceneSecond - 10, Base: 1_000_000, Quote: last},
+		Reference: mirror.CountedSwap{Time: sceneSecond - 5000, Base: 1_000_000, Quote: 1_000_000},
+		Last:      mirror.CountedSwap{Time: sceneSecond - 10, Base: 1_000_000, Quote: last},
 	}
 }
 

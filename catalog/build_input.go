@@ -52,6 +52,9 @@ type History interface {
 	// Candles returns the candles that open before a time in Unix nanoseconds (0: the
 	// newest), oldest first.
 	Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error)
+	// TradeBefore returns the last trade before a time in Unix nanoseconds; ok is false if
+	// there is none.
+	TradeBefore(in market.InstrumentID, at int64) (t engine.Trade, ok bool, err error)
 	// CompleteSince returns the time since which no trade is missing, Unix nanoseconds.
 	CompleteSince() int64
 }

@@ -298,7 +298,7 @@ func TestMirroredLaws(t *testing.T) {
 		w := mirror.Window{Status: mirror.WindowStatus(random.IntN(7))}
 		if w.Status == mirror.Exact {
 			w.Swaps, w.Quote = 1+random.IntN(3), market.Uint128{Hi: random.Uint64() >> random.IntN(64), Lo: random.Uint64()}
-			w.First = mirror.CountedSwap{Time: random.Int64(), Base: amount() | 1, Quote: amount() | 1}
+			w.Reference = mirror.CountedSwap{Time: random.Int64(), Base: amount() | 1, Quote: amount() | 1}
 			w.Last = mirror.CountedSwap{Time: random.Int64(), Base: amount() | 1, Quote: amount() | 1}
 		}
 		return w

@@ -58,7 +58,7 @@ func pairOf(in *market.Instrument, v *engine.View) Pair {
 	p.Windows.LastAt = p.LastAt
 	p.Windows.Day = Window{Status: WindowNoTrades}
 	if t.Trades24h > 0 {
-		p.Windows.Day = Window{Status: WindowUnproven, Trades: t.Trades24h, DeltaPercent: change(t.Open24h, t.Last)}
+		p.Windows.Day = Window{Status: WindowUnproven, Trades: t.Trades24h}
 	}
 	p.Windows.Week = Window{Status: WindowUnproven}
 	return p
@@ -223,15 +223,30 @@ func (b *builder) inDollars(p *Pair, in *market.Instrument, v *engine.View) {
 		}
 		return
 	}
+	day := &p.Windows.Day
+	if ref, ok := b.reference(in); ok && day.Trades > 0 {
+		day.DeltaPercent, day.ReferenceAt = change(ref.Price, v.Ticker.Last), Time(ref.At)
+	}
 	if quote == 0 {
 		return
 	}
 	p.VisibleUSD = visible(in, v, quote)
-	day := &p.Windows.Day
 	if volume, ok := worthUSD(in, v.Ticker.QuoteVolume24h, quote); ok && day.Trades > 0 {
 		day.Status, day.VolumeUSD = WindowExact, volume
 	}
 	p.Windows.Week, p.Totals = b.week(in, quote), b.matched(in, quote)
+}
+
+// reference returns the trade with which a price is compared for its change of 24 hours:
+// the last one before them. ok is false if there is none, if trades of that time were lost,
+// or if the history cannot be read, which its readiness check reports.
+func (b *builder) reference(in *market.Instrument) (t engine.Trade, ok bool) {
+	at := int64(b.At) - int64(mirror.Day)
+	if at < b.History.CompleteSince() {
+		return t, false
+	}
+	t, ok, err := b.History.TradeBefore(in.ID, at)
+	return t, ok && err == nil
 }
 
 // visible returns the value of the displayed book; 0 if it overflows.

@@ -72,7 +72,7 @@ func (k *mirroredPair) window(w *mirror.Window, name string, quote market.USDPri
 		return Window{Status: WindowUnproven, Why: w.Status.Word(name)}
 	}
 	out := Window{
-		Status: WindowExact, Trades: uint64(w.Swaps), DeltaPercent: percent(w), ReferenceAt: blockTime(w.First.Time),
+		Status: WindowExact, Trades: uint64(w.Swaps), DeltaPercent: percent(w), ReferenceAt: blockTime(w.Reference.Time),
 	}
 	var ok bool
 	if out.VolumeUSD, ok = usdFloor(w.Quote, k.config.QuoteDecimals, quote); !ok {

@@ -15,6 +15,7 @@ import (
 type factsScene struct {
 	instruments []market.Instrument
 	views       [2]*engine.View
+	trade       engine.Trade                          // of instrument 0, 24 h ago; none without an ID
 	candles     map[archive.Interval][]archive.Candle // of instrument 0, oldest first
 	at          int64
 	unbroken    int64
@@ -23,6 +24,10 @@ type factsScene struct {
 
 func (s *factsScene) View(in market.InstrumentID) *engine.View { return s.views[in] }
 func (s *factsScene) CompleteSince() int64                     { return s.unbroken }
+
+func (s *factsScene) TradeBefore(in market.InstrumentID, at int64) (engine.Trade, bool, error) {
+	return s.trade, in == 0 && s.trade.ID != 0 && s.trade.At < at, nil
+}
 
 func (s *factsScene) Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) (out []archive.Candle, _ error) {
 	for _, c := range s.candles[i] {
@@ -128,6 +133,7 @@ func TestPairFigures(t *testing.T) {
 	candle := func(ago int64) archive.Candle {
 		return archive.Candle{OpenAt: factsNow - ago*hour, Open: 1, High: 1, Low: 1, Close: 1, Volume: 1, Quote: market.Mul(1_000_000, 1_000_000), Trades: 1}
 	}
+	s.trade = engine.Trade{ID: 3, Price: 400_000, At: factsNow - 25*hour}
 	s.candles = map[archive.Interval][]archive.Candle{archive.Hour1: {candle(169), candle(168), candle(1)}}
 
 	p := s.pairs(nil)[0]
@@ -137,7 +143,7 @@ func TestPairFigures(t *testing.T) {
 	s.views[1] = quoted(1, 2_000_000, 2_000_000) // SLUSD is two dollars
 	p = s.pairs(nil)[0]
 	day, week := p.Windows.Day, p.Windows.Week
-	if day.Status != WindowExact || day.VolumeUSD != 3_000_000 || day.Trades != 2 || *day.DeltaPercent != 2500 {
+	if day.Status != WindowExact || day.VolumeUSD != 3_000_000 || day.Trades != 2 || *day.DeltaPercent != 2500 || day.ReferenceAt != Time(s.trade.At) {
 		t.Errorf("24 h: %+v", day)
 	}
 	if week.Status != WindowExact || week.VolumeUSD != 4_000_000 || week.Trades != 2 {

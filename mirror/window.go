@@ -119,8 +119,9 @@ type Window struct {
 	Swaps  int
 	// Base and Quote are the exchanged amounts in atoms.
 	Base, Quote market.Uint128
-	// First and Last are the oldest and the newest swap; zero if there is none.
-	First, Last CountedSwap
+	// Last is the newest swap, zero if there is none. Reference is the newest one before
+	// the window, zero if none is held.
+	Reference, Last CountedSwap
 }
 
 // Rolling are the windows at one moment.
@@ -205,18 +206,20 @@ func (w *Windows) window(now time.Time, length time.Duration) (out Window) {
 	if out.Status = w.status(now, start); out.Status != Exact {
 		return out
 	}
-	for i := w.len() - 1; i >= 0 && w.at(i).Time > start; i-- {
+	i := w.len() - 1
+	for ; i >= 0 && w.at(i).Time > start; i-- {
 		f := w.at(i)
 		if out.Swaps == 0 {
 			out.Last = *f
 		}
 		out.Swaps += f.Calls
-		out.First = *f
 		add(&out.Base, f.Base)
 		add(&out.Quote, f.Quote)
 	}
 	if out.Swaps == 0 {
 		out.Status = Empty
+	} else if i >= 0 {
+		out.Reference = *w.at(i)
 	}
 	return out
 }
@@ -237,19 +240,19 @@ func (w *Windows) status(now time.Time, start int64) WindowStatus {
 	}
 }
 
-// Delta returns the change of the price from the window's first swap to its last, in
-// millionths, rounded towards zero. ok is false if there is no swap or the result
+// Delta returns the change of the price from the reference to the window's last swap, in
+// millionths, rounded towards zero. ok is false if one of them is missing or the result
 // overflows.
 func (w *Window) Delta() (millionths int64, ok bool) {
-	if w.Swaps == 0 {
+	if w.Swaps == 0 || w.Reference.Base == 0 {
 		return 0, false
 	}
 	product := func(a, b market.Amount) *big.Int {
 		return new(big.Int).Mul(new(big.Int).SetUint64(uint64(a)), new(big.Int).SetUint64(uint64(b)))
 	}
-	// last.Quote/last.Base − first.Quote/first.Base, over first.Quote/first.Base.
-	reference := product(w.First.Quote, w.Last.Base)
-	change := new(big.Int).Sub(product(w.Last.Quote, w.First.Base), reference)
+	// last.Quote/last.Base − ref.Quote/ref.Base, over ref.Quote/ref.Base.
+	reference := product(w.Reference.Quote, w.Last.Base)
+	change := new(big.Int).Sub(product(w.Last.Quote, w.Reference.Base), reference)
 	change.Mul(change, big.NewInt(1_000_000))
 	change.Quo(change, reference)
 	return change.Int64(), change.IsInt64()

@@ -238,10 +238,10 @@ func (w *Windows) at(i int) *CountedSwap {
 }
 
 // trim drops the swaps that no window needs and those beyond MaxSwaps, but never the
-// newest one.
+// newest one. The newest swap before the week stays: it is the week's reference.
 func (w *Windows) trim() {
 	past := w.newest.time - int64((Week+w.o.MaxAhead)/time.Second)
-	for w.len() > 1 && (w.len() > w.o.MaxSwaps || w.at(0).Time <= past) {
+	for w.len() > 1 && (w.len() > w.o.MaxSwaps || w.at(1).Time <= past) {
 		w.dropped = max(w.dropped, w.at(0).Time)
 		if n := len(w.older); n > 0 {
 			w.older = w.older[:n-1]

@@ -193,7 +193,7 @@ func TestWindowOrder(t *testing.T) {
 	}
 }
 
-// TestWindowDelta: the change from the first price to the last, in millionths.
+// TestWindowDelta: the change from the reference price to the last, in millionths.
 func TestWindowDelta(t *testing.T) {
 	fill := func(base, quote market.Amount) mirror.CountedSwap {
 		return mirror.CountedSwap{Base: base, Quote: quote}
@@ -210,9 +210,10 @@ func TestWindowDelta(t *testing.T) {
 		{fill(1, 3), fill(1, 2), 2, -333_333, true}, // towards zero
 		{fill(1, math.MaxUint64), fill(math.MaxUint64, 1), 2, -999_999, true},
 		{fill(math.MaxUint64, 1), fill(1, math.MaxUint64), 2, 0, false},
-		{mirror.CountedSwap{}, mirror.CountedSwap{}, 0, 0, false},
+		{fill(10, 70), mirror.CountedSwap{}, 0, 0, false},
+		{mirror.CountedSwap{}, fill(10, 70), 1, 0, false},
 	} {
-		w := mirror.Window{Swaps: c.swaps, First: c.first, Last: c.last}
+		w := mirror.Window{Swaps: c.swaps, Reference: c.first, Last: c.last}
 		if got, ok := w.Delta(); ok != c.ok || ok && got != c.want {
 			t.Errorf("%v to %v: %d, %t", c.first, c.last, got, ok)
 		}
@@ -306,18 +307,21 @@ func TestWindowProperty(t *testing.T) {
 			t.Fatalf("%d swaps, the last %v", r.Totals.Swaps, r.Last)
 		}
 		for length, got := range map[int64]mirror.Window{day: r.Day, week: r.Week} {
-			want := mirror.Window{Status: mirror.Empty}
+			want, reference := mirror.Window{Status: mirror.Empty}, mirror.CountedSwap{}
 			for _, p := range history {
-				if m := &p.Trace.Movements[0]; p.Trace.Time > now-length {
-					f := mirror.CountedSwap{Key: m.Key, Slot: p.Trace.Slot, Time: p.Trace.Time, Side: m.Side(), Calls: 1, Base: m.Base.Atoms, Quote: 7}
-					if want.Swaps == 0 {
-						want.First = f
-					}
+				m := &p.Trace.Movements[0]
+				f := mirror.CountedSwap{Key: m.Key, Slot: p.Trace.Slot, Time: p.Trace.Time, Side: m.Side(), Calls: 1, Base: m.Base.Atoms, Quote: 7}
+				if p.Trace.Time <= now-length {
+					reference = f
+				} else {
 					want.Status, want.Last = mirror.Exact, f
 					want.Swaps++
 					want.Base.Lo += uint64(m.Base.Atoms)
 					want.Quote.Lo += 7
 				}
+			}
+			if want.Swaps > 0 {
+				want.Reference = reference
 			}
 			if history[0].Trace.Time > now-length {
 				want = mirror.Window{Status: mirror.Partial}

@@ -105,6 +105,39 @@ func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit in
 	return out, err
 }
 
+// TradeBefore returns the last trade of an instrument before a time in Unix nanoseconds; ok
+// is false if there is none. Trades must have come in order of time, as those of our own
+// books do. It takes a binary search of some forty reads. Errors: ErrLayout, errors of the
+// store.
+func (a *Archive) TradeBefore(in market.InstrumentID, at int64) (t engine.Trade, ok bool, err error) {
+	newest, err := a.Trades(in, 0, 1)
+	if err != nil || len(newest) == 0 || newest[0].At < at {
+		if len(newest) > 0 {
+			t = newest[0]
+		}
+		return t, len(newest) > 0, err
+	}
+	// The trades below lo are older than at, those from hi on are not.
+	lo, hi := market.TradeID(1), newest[0].ID
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		found, err := a.Trades(in, mid+1, 1)
+		switch {
+		case err != nil:
+			return t, false, err
+		case len(found) > 0 && found[0].At >= at:
+			hi = found[0].ID
+		default:
+			lo = mid + 1
+		}
+	}
+	before, err := a.Trades(in, lo, 1)
+	if err != nil || len(before) == 0 {
+		return t, false, err
+	}
+	return before[0], true, nil
+}
+
 // Candles returns the newest candles of an instrument that open before a time in Unix
 // nanoseconds, oldest first, at most limit; before 0 means all. limit is 1 to MaxCandles.
 // Errors: ErrLimit, ErrLayout, errors of the store.

@@ -321,6 +321,34 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestTradeBefore: the newest trade that is older than a time, of each instrument.
+func TestTradeBefore(t *testing.T) {
+	a := open(t, kvtest.New(), Options{})
+	if _, ok, err := a.TradeBefore(0, begin); ok || err != nil {
+		t.Errorf("an empty archive: %t, %v", ok, err)
+	}
+	var events []event.Event
+	for n := range 40 { // ids with gaps, several trades at one time
+		events = append(events, trade(uint64(n+1), market.TradeID(2*n+5), market.InstrumentID(n%2), begin+int64(n/6)*int64(time.Minute), 3, 1))
+	}
+	if err := errors.Join(a.Replay(events), a.Start(40)); err != nil {
+		t.Fatal(err)
+	}
+	for at := begin - 1; at < begin+10*int64(time.Minute); at += int64(time.Minute) / 2 {
+		for in := range market.InstrumentID(3) {
+			var want market.TradeID
+			for i := range events {
+				if e := &events[i]; e.Instrument == in && e.At < at {
+					want = market.TradeID(2*i + 5)
+				}
+			}
+			if got, ok, err := a.TradeBefore(in, at); err != nil || ok != (want != 0) || got.ID != want {
+				t.Errorf("instrument %d, %d s: trade %d, %t, %v; want %d", in, (at-begin)/int64(time.Second), got.ID, ok, err, want)
+			}
+		}
+	}
+}
+
 // TestRetention: pruning deletes what is too old, and nothing else.
 func TestRetention(t *testing.T) {
 	now := begin

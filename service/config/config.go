@@ -29,7 +29,7 @@ type Config struct {
 	DataDir        string          `yaml:"data_dir" default:"data" form:"folder" is:"own" about:"folder of the journal and of all stores"`
 	Role           string          `yaml:"role" default:"all" words:"all,node,follower" about:"all: the whole service; node: without WebSocket and stream; follower: reads only. See \"A group of nodes\""`
 	Demo           bool            `yaml:"demo" about:"demo participants, prices and keys; loopback addresses only"`
-	DemoHistory    int             `yaml:"demo_history_hours" range:"0 to 72 hours" about:"with demo: hours that its bots have traded in simulated time before the first start; make run has 24"`
+	DemoHistory    int             `yaml:"demo_history_hours" range:"0 to 72 hours" about:"with demo: hours that its bots have traded in simulated time before the first start; make run has 25"`
 	Log            Log             `yaml:"log" about:"the log, on standard error"`
 	Listen         Listen          `yaml:"listen" about:"port 0 takes a free one; addresses.json in the data folder has it"`
 	URLs           URLs            `yaml:"urls" about:"public URLs that documents print"`
