@@ -47,7 +47,10 @@ func (m *massQuoter) request(frame []byte, cancel bool) *wire.Reject {
 		return m.refuse(&r, refusal)
 	}
 	q := &m.quotes
-	q.Ref, q.STP = m.key, m.Terms().STP
+	q.Ref = m.key
+	if q.STP == 0 {
+		q.STP = m.Terms().STP
+	}
 	if !q.CancelAll && !q.Cancel {
 		q.FirstID = m.gateway.engine.NextOrderIDs(2 * len(q.Entries))
 	}

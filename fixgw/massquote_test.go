@@ -48,6 +48,22 @@ func TestMassQuote(t *testing.T) {
 	mm.want("35=b 117=z2 297=4 97=Y")
 }
 
+// TestMassQuoteSelfTradeType: an i names the self-trade prevention of its quotes.
+func TestMassQuoteSelfTradeType(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM"}, nil) // whose participant cancels the newest
+	mm := d.dial("MM", keep(1, 1))
+	mm.order("a", "1", "10", "1", "59=1|")
+	mm.want("35=8 11=a 150=0")
+	mm.quote("q1", "301=2|7928=X|", "296=1|302=1|304=1|295=1|299=1|"+quoteSymbol+"133=1|135=5|")
+	mm.want("35=b 117=q1 297=5 300=99").Text(t, "INVALID_FIELD: SelfTradeType (7928)")
+	mm.quote("q2", "301=2|7928=O|", "296=1|302=1|304=1|295=1|299=1|"+quoteSymbol+"133=1|135=5|")
+	mm.want("35=8 11=a 150=4 58=self_trade")
+	mm.want("35=b 117=q2 297=0")
+	d.awaitOrders(1)
+	mm.none()
+}
+
 // TestMassQuoteRefusals: what the gateway refuses changes nothing; an entry that the engine
 // refuses has no quote, the others have.
 func TestMassQuoteRefusals(t *testing.T) {

@@ -49,7 +49,7 @@ var customFields = []struct {
 	{wire.TagProtectionFills, "ProtectionFills", "INT", "i"},
 	{wire.TagProtectionQty, "ProtectionQty", "QTY", "i"},
 	{wire.TagProtectionMillis, "ProtectionMillis", "INT", "i"},
-	{wire.TagSelfTrade, "SelfTradeType", "CHAR", "D"},
+	{wire.TagSelfTrade, "SelfTradeType", "CHAR", "D i"},
 	{wire.TagCancelOnDisconnect, "CancelOrdersOnDisconnect", "BOOLEAN", "A"},
 	{wire.TagDropCopy, "DropCopy", "BOOLEAN", "A"},
 	{wire.TagProtectionReset, "MMProtectionReset", "BOOLEAN", "i"},

@@ -275,7 +275,7 @@ func (r *OrderRequest) DecodeNew(set *market.Instruments, now time.Time) (o book
 		}
 		o.Flags |= book.FlagPostOnly
 	}
-	if o.STP, refusal = r.parseSelfTrade(); refusal != nil {
+	if o.STP, refusal = parseSelfTrade(r.selfTrade, OrdRejUnsupported); refusal != nil {
 		return o, in, refusal
 	}
 	return o, in, r.decodeMinQty(&o, in)

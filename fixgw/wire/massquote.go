@@ -57,6 +57,7 @@ type MassQuoteRequest struct {
 	response, quoteType, cancelType []byte
 	defBid, defOffer                []byte
 	fills, qty, millis, reset       []byte
+	selfTrade                       []byte // SelfTradeType (7928)
 	Entries                         []MassQuoteEntry
 	unsupported                     int  // a field that asks for what there is not; 0 = none
 	cancel                          bool // a Z
@@ -129,6 +130,8 @@ func (r *MassQuoteRequest) field(tag int, value []byte) {
 		r.millis = value
 	case TagProtectionReset:
 		r.reset = value
+	case TagSelfTrade:
+		r.selfTrade = value
 	case 62, 367, 188, 189, 190, 191, 192, 193, 336, 625, 631, 632, 633, 634, 642, 643, 893:
 		if r.unsupported == 0 && (tag != 893 || string(value) != "Y") {
 			r.unsupported = tag
@@ -144,6 +147,9 @@ func (r *MassQuoteRequest) Content() uint64 {
 	}
 	for _, value := range [...][]byte{r.response, r.cancelType, number(r.defBid), number(r.defOffer), r.fills, number(r.qty), r.millis, r.reset} {
 		h = h.add(value)
+	}
+	if r.selfTrade != nil { // as in OrderRequest.Content
+		h = h.add(r.selfTrade)
 	}
 	for i := range r.Entries {
 		e := &r.Entries[i]
@@ -162,8 +168,8 @@ func (r *MassQuoteRequest) CheckID() *Refusal {
 	return nil
 }
 
-// Decode fills q, of which the caller sets Ref, STP and FirstID. Its entries are appended to
-// q.Entries[:0]. The refusal's reason is a QuoteRejectReason.
+// Decode fills q, of which the caller sets Ref and FirstID, and STP where the message names
+// none (0). Its entries are appended to q.Entries[:0]. The refusal's reason is a QuoteRejectReason.
 func (r *MassQuoteRequest) Decode(set *market.Instruments, q *quotes.Mass) *Refusal {
 	*q = quotes.Mass{Entries: q.Entries[:0], Response: ResponseAll, Cancel: r.cancel}
 	if r.response != nil {
@@ -185,6 +191,10 @@ func (r *MassQuoteRequest) Decode(set *market.Instruments, q *quotes.Mass) *Refu
 		return Refuse(MassQuoteOther, CodeMissingField, "NoQuoteEntries (295)")
 	}
 	if refusal := r.decodeProtection(q); refusal != nil {
+		return refusal
+	}
+	var refusal *Refusal
+	if q.STP, refusal = parseSelfTrade(r.selfTrade, MassQuoteOther); refusal != nil {
 		return refusal
 	}
 	for i := range r.Entries {

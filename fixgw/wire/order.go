@@ -69,13 +69,13 @@ func (t *OrderTerms) append(dst []byte, in *market.Instrument) []byte {
 // TagSelfTrade is SelfTradeType (7928), the tag and the values that other venues of tokens use.
 const TagSelfTrade = 7928
 
-// parseSelfTrade reads SelfTradeType (7928), the self-trade prevention of one order; 0 = it
-// has none.
-func (r *OrderRequest) parseSelfTrade() (book.STP, *Refusal) {
-	if r.selfTrade == nil {
+// parseSelfTrade reads SelfTradeType (7928), the self-trade prevention of one request; 0 = it
+// has none. reason is that of a refusal.
+func parseSelfTrade(value []byte, reason int) (book.STP, *Refusal) {
+	if value == nil {
 		return 0, nil
 	}
-	switch string(r.selfTrade) {
+	switch string(value) {
 	case "N":
 		return book.STPCancelNewest, nil
 	case "O":
@@ -85,7 +85,7 @@ func (r *OrderRequest) parseSelfTrade() (book.STP, *Refusal) {
 	case "D":
 		return book.STPDecrement, nil
 	}
-	return 0, Refuse(OrdRejUnsupported, CodeInvalidField, "SelfTradeType (7928) %.20q: must be N (cancel newest), O (cancel oldest), B (cancel both) or D (decrement)", r.selfTrade)
+	return 0, Refuse(reason, CodeInvalidField, "SelfTradeType (7928) %.20q: must be N (cancel newest), O (cancel oldest), B (cancel both) or D (decrement)", value)
 }
 
 // Values of OrdStatus (39).
