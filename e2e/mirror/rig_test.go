@@ -436,13 +436,13 @@ type mirrorStatus struct {
 		Price    string   `json:"price_source"`
 	} `json:"degradation_state"`
 	Rolling struct {
-		Day        json.Number `json:"exact_24h_volume_usd"`
-		Week       json.Number `json:"exact_7d_volume_usd"`
-		Delta      json.Number `json:"exact_delta_24h_percent"`
-		LastAt     time.Time   `json:"exact_last_indexed_trade_ts"`
-		FirstAt    time.Time   `json:"exact_window_reference_trade_ts"`
-		DayStatus  string      `json:"status_24h"`
-		WeekStatus string      `json:"status_7d"`
+		Day         json.Number `json:"exact_24h_volume_usd"`
+		Week        json.Number `json:"exact_7d_volume_usd"`
+		Delta       json.Number `json:"exact_delta_24h_percent"`
+		LastAt      time.Time   `json:"exact_last_indexed_trade_ts"`
+		ReferenceAt time.Time   `json:"exact_window_reference_trade_ts"`
+		DayStatus   string      `json:"status_24h"`
+		WeekStatus  string      `json:"status_7d"`
 	} `json:"rolling_windows"`
 	Health struct {
 		Active    string `json:"activeRpcUrl"`
