@@ -157,8 +157,8 @@ func (s *deskClient) submitDesk(request rfq.Request, entry *request) *wire.Refus
 		entry.claim.ID = market.ClaimID(head.Token)
 	}
 	if s.gateway.options.Format1 {
-		if err := rfq.FitFormat1(request); err != nil {
-			return wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "%s", err)
+		if rfq.FitFormat1(request) != nil {
+			return wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "%s", rfq.ErrFormat)
 		}
 	}
 	commands, err := engine.DeskCommands(nil, request)

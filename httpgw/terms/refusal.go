@@ -17,6 +17,7 @@ import (
 const (
 	retryBusyS     = 1  // a queue is full
 	retryReadOnlyS = 10 // an operator has to free disk space
+	retryUpgradeS  = 60 // an operator has to finalize an upgrade
 	retryUnprovenS = 45 // how long a claim without proof waits, if rfq.unproven_ttl_s is not set
 )
 
@@ -111,6 +112,11 @@ func DeskProblem(err error) *wire.Problem {
 		return &wire.Problem{
 			Status: 409, Code: wire.CodeIdempotencyConflict, Field: wire.IdempotencyHeader,
 			Text: "This Idempotency-Key was used with another body. A new request needs a new key.",
+		}
+	case errors.Is(err, rfq.ErrFormat):
+		return &wire.Problem{
+			Status: 503, Code: wire.CodeReadOnly, Reason: "upgrade_not_finalized", RetryS: retryUpgradeS,
+			Text: "The desk cannot do this until the upgrade of its nodes is finalized. Nothing was done.",
 		}
 	case errors.Is(err, desk.ErrReadOnly):
 		return &wire.Problem{

@@ -1,9 +1,11 @@
 package terms
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/gatewaytest"
@@ -50,5 +52,29 @@ func TestUnprovenRefusals(t *testing.T) {
 	}
 	if p := RefusalOf(&rfq.Outcome{Reason: event.ReasonLocked, Limit: 7}, policy); p.RetryS != 0 || strings.Contains(p.Text, "USD") {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestDeskProblems: a request that the desk did not take has a status, a code and a time to
+// wait, however its error is wrapped; only an error without a name is internal.
+func TestDeskProblems(t *testing.T) {
+	for _, test := range []struct {
+		err          error
+		code, reason string
+		status       int
+		waits        bool
+	}{
+		{fmt.Errorf("desk: %w", rfq.FitFormat1(&rfq.SetAnchor{Withdrawn: true})), wire.CodeReadOnly, "upgrade_not_finalized", 503, true},
+		{fmt.Errorf("desk: %w", desk.ErrReadOnly), wire.CodeReadOnly, "", 503, true},
+		{desk.ErrStopped, wire.CodeOverloaded, "stopping", 503, true},
+		{desk.ErrBusy, wire.CodeOverloaded, "busy", 503, true},
+		{desk.ErrTimeout, wire.CodeOverloaded, "outcome_unknown", 503, true},
+		{desk.ErrConflict, wire.CodeIdempotencyConflict, "", 409, false},
+		{fmt.Errorf("another error"), wire.CodeInternal, "", 500, false},
+	} {
+		p := DeskProblem(test.err)
+		if p.Status != test.status || p.Code != test.code || p.Reason != test.reason || test.waits != (p.RetryS > 0) || (p.Cause != nil) != (p.Status == 500) {
+			t.Errorf("%v: %+v", test.err, p)
+		}
 	}
 }

@@ -94,6 +94,7 @@ export interface Problem {
      * | `OVERLOADED` | `busy`, `stopping`, `outcome_unknown`, `desk_full`, `connections`, `not_running`, `tokens_full`, `history_behind`, `group` |
      * | `TAKER_NON_ADMIS_JETON` | `token_missing`, `token_malformed`, `token_unknown`, `taker_mismatch` |
      * | `EMISSION_PAR_IP_TROP_RECENTE` | `issuance` |
+     * | `READ_ONLY` | `upgrade_not_finalized` |
      * | `CHAIN_UNAVAILABLE` | `pool_not_read` |
      * | `LEADER_CHANGED` | `outcome_unknown` |
      * | `OTHER_GROUP` | `other_group`, `misrouted` |
