@@ -143,7 +143,7 @@ nats: {embedded: true, listen: %q, stream_mib: 64}
 role: follower
 feed: {connections_per_ip: 100}
 fanout: nats
-nats: {urls: ["nats://%s"]}
+nats: {urls: ["nats://%s"], max_stale_ms: 300, max_behind_ms: 1000}
 peers: [{id: a, address: "127.0.0.1:1", base_url: %q, api_url: %q, ws_url: %q, fix: %q}]
 `, w.listener.Addr(), at.Base, at.API, at.WS, at.FIX)))
 		r.followers = append(r.followers, programtest.Start(t, r.configs[len(r.configs)-1]))

@@ -16,7 +16,8 @@ import (
 // Errors of Follower.Run after which the follower must start over: Join, a new engine,
 // new views.
 var (
-	// ErrBehind: the next frame is neither live nor in the stream.
+	// ErrBehind: the next frame is neither live nor in the stream, or the follower has
+	// been out of sync for longer than MaxBehind.
 	ErrBehind = errors.New("too far behind the leader")
 	// ErrDiverged: the leader's history differs from what was applied.
 	ErrDiverged = errors.New("the applied frames are not in the leader's history")
@@ -113,6 +114,9 @@ func (f *Follower) follow(ctx context.Context, l *link, live *nats.Subscription)
 	drained := true                                   // the queue was empty after the last heartbeat
 	for !ended(ctx) {
 		m, err := live.NextMsg(quiet)
+		if err := f.checkBehind(); err != nil {
+			return err
+		}
 		switch {
 		case errors.Is(err, nats.ErrTimeout), errors.Is(err, nats.ErrSlowConsumer):
 			continue // a dropped message shows as a gap
@@ -225,6 +229,9 @@ func (f *Follower) applyNext(frame *persist.Frame, encoded []byte) error {
 		return fmt.Errorf("%w: %w", errFrameDiverged, err)
 	}
 	f.commands = commands
+	if err := f.checkBehind(); err != nil {
+		return err
+	}
 	if err := f.to.Apply(frame.EventHash, commands); err != nil {
 		return fmt.Errorf("applying the frame of seq %d: %w", frame.First, err)
 	}

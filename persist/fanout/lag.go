@@ -74,6 +74,25 @@ func (w *lagWatch) setInSync() {
 	w.inSyncAt, w.everInSync = w.clock(), true
 }
 
+// outOfSync returns how long the follower has not been in sync.
+func (w *lagWatch) outOfSync() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.clock().Sub(w.inSyncAt)
+}
+
+// checkBehind returns ErrBehind if the follower, which serves, has been out of sync for longer
+// than MaxBehind: what it applies from now on is past, and must not be published as new.
+func (f *Follower) checkBehind() error {
+	if f.o.MaxBehind == 0 || f.caughtUp != nil {
+		return nil
+	}
+	if d := f.lag.outOfSync(); d > f.o.MaxBehind {
+		return fmt.Errorf("%w: not in sync for %v, at most %v", ErrBehind, d.Round(time.Millisecond), f.o.MaxBehind)
+	}
+	return nil
+}
+
 // Lag returns how far the follower is behind. Any goroutine.
 func (f *Follower) Lag() Lag {
 	w := &f.lag

@@ -89,6 +89,9 @@ type Options struct {
 	// MaxStale is how long a follower may be out of sync and still be ready. Default 2
 	// s; at least three heartbeats.
 	MaxStale time.Duration
+	// MaxBehind is how long a follower may be out of sync before Run returns ErrBehind, so
+	// that nothing serves its old views. 0: for ever; else at least MaxStale.
+	MaxBehind time.Duration
 	// RefillTimeout is how long a gap may stay open, while the leader sends, before
 	// Run returns ErrBehind. Default 30 s.
 	RefillTimeout time.Duration
@@ -136,6 +139,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("stream replicas %d: must be 1, 3 or 5", d.StreamReplicas)
 	case d.MaxStale < 3*d.Heartbeat:
 		return fmt.Errorf("max stale %v: must be at least three heartbeats of %v", d.MaxStale, d.Heartbeat)
+	case d.MaxBehind != 0 && d.MaxBehind < d.MaxStale:
+		return fmt.Errorf("max behind %v: must be at least max stale, %v", d.MaxBehind, d.MaxStale)
 	case d.RefillTimeout < 0:
 		return fmt.Errorf("refill timeout %v: must not be negative", d.RefillTimeout)
 	}

@@ -30,6 +30,9 @@ func (f *Follower) refill(ctx context.Context, l *link, target uint64) error {
 	from, since := f.at.Next, f.o.Clock()
 	for try := 0; f.at.Next < target; try++ {
 		before := f.at.Next
+		if err := f.checkBehind(); err != nil {
+			return err
+		}
 		err := f.read(ctx, l, target)
 		var apply applyError
 		switch {

@@ -112,7 +112,7 @@ func (c *Config) FanoutOptions(log *slog.Logger) (fanout.Options, error) {
 	n := &c.NATS
 	o := fanout.Options{
 		URLs: n.URLs, Prefix: n.Prefix, StreamBytes: int64(n.StreamMiB) << 20, StreamReplicas: n.StreamReplicas,
-		MaxStale: Millis(n.MaxStaleMS), State: c.StateOptions(), Logger: log, Auth: fanout.Auth{User: n.User},
+		MaxStale: Millis(n.MaxStaleMS), MaxBehind: Millis(n.MaxBehindMS), State: c.StateOptions(), Logger: log, Auth: fanout.Auth{User: n.User},
 	}
 	if n.PasswordFile != "" {
 		text, err := os.ReadFile(n.PasswordFile)

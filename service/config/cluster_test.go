@@ -46,6 +46,7 @@ func TestClusterConfiguration(t *testing.T) {
 		"an embedded server":        {sets: []string{"fanout=nats", "nats.embedded=true"}},
 		"embedded, for others":      {sets: []string{"fanout=nats", "nats.embedded=true", "nats.listen=0.0.0.0:4222"}, want: "nats.user"},
 		"embedded, no port":         {sets: []string{"fanout=nats", "nats.embedded=true", "nats.listen=127.0.0.1"}, want: "nats.listen"},
+		"behind, not stale":         {sets: []string{"nats.max_behind_ms=1999"}, want: "nats.max_behind_ms"},
 		"embedded, many":            {sets: []string{"fanout=nats", "nats.embedded=true", "nats.stream_replicas=3"}, want: "nats.stream_replicas"},
 		"embedded, a tiny stream":   {sets: []string{"fanout=nats", "nats.embedded=true", "nats.stream_mib=1"}, want: "stream"},
 		"embedded in a group":       {file: groupFile("a"), sets: []string{"fanout=nats", "nats.embedded=true"}, want: "nats.embedded"},

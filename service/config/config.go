@@ -162,6 +162,7 @@ type NATS struct {
 	StreamMiB       int      `yaml:"stream_mib" default:"1024" range:"16 to 1048576" unit:"MiB" about:"frames that the stream keeps for followers that start or fell behind"`
 	StreamReplicas  int      `yaml:"stream_replicas" default:"1" range:"1 to 5" unit:"servers" about:"copies of the stream: 1, 3 or 5"`
 	MaxStaleMS      int      `yaml:"max_stale_ms" default:"2000" range:"300 to 600000" unit:"ms" about:"how far a follower may be behind and still be ready"`
+	MaxBehindMS     int      `yaml:"max_behind_ms" default:"10000" range:"300 to 600000" unit:"ms" about:"a follower that is behind for longer serves nothing until it is level again; at least max_stale_ms"`
 }
 
 // FIX configures the FIX gateway.

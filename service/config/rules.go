@@ -381,6 +381,8 @@ func (n *NATS) checkServer() error {
 
 func (c *Config) checkRole() error {
 	switch {
+	case c.NATS.MaxBehindMS < c.NATS.MaxStaleMS:
+		return fmt.Errorf("nats.max_behind_ms: %d: want at least nats.max_stale_ms, %d", c.NATS.MaxBehindMS, c.NATS.MaxStaleMS)
 	case c.Role == RoleFollower && c.Fanout != FanoutNATS:
 		return errors.New("role: a follower needs fanout: nats")
 	case c.Role == RoleFollower && c.Demo:
