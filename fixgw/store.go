@@ -10,7 +10,7 @@ import (
 // their order.
 //
 //	v                                   layout version, 1 byte
-//	a s r l m                           sessions: see session/store.go
+//	a s r l m u                         sessions: see session/store.go
 //	o OrderID                           one live order: see order.go
 //	y day OrderID                       one closed order
 //	x day session ClOrdID               what a ClOrdID was answered with

@@ -38,7 +38,7 @@ import (
 type MessageStore struct {
 	store   kv.Store
 	session uint16
-	keep    uint64 // messages kept, by number
+	keep    uint64 // numbers whose messages are kept, skipped ones aside
 	reserve uint64 // numbers reserved at a time
 	replay  int    // messages replayed at most
 
@@ -67,14 +67,17 @@ type MessageStore struct {
 	sender   uint64 // next outgoing number
 	reserved uint64 // highest value that sender may take
 	pruned   uint64 // messages below are deleted
-	created  int64  // Unix nanoseconds
-	signed   int64  // SendingTime of the last signed Logon, Unix nanoseconds
-	flags    wire.LogonFlags
-	record   []byte
-	key      []byte
-	failed   error // first error of the store: final
-	unsaved  []unsaved
-	bytes    []byte // of the messages that wait
+	skipped  skipped
+	// skippedUnsaved reports that skipped has changed since the last commit.
+	skippedUnsaved bool
+	created        int64 // Unix nanoseconds
+	signed         int64 // SendingTime of the last signed Logon, Unix nanoseconds
+	flags          wire.LogonFlags
+	record         []byte
+	key            []byte
+	failed         error // first error of the store: final
+	unsaved        []unsaved
+	bytes          []byte // of the messages that wait
 
 	extending bool       // extend is syncing
 	extended  *sync.Cond // on mu: extend has synced
@@ -129,6 +132,13 @@ func (s *MessageStore) open(store kv.Store, session uint16, o *Options) error {
 		s.created = int64(binary.BigEndian.Uint64(value[24:]))
 		s.flags = wire.LogonFlags(value[32])
 	}
+	if value, ok, err = store.Get(skippedKey(session)); err == nil && ok {
+		s.skipped, err = parseSkipped(value)
+		s.skipped = s.skipped.between(s.pruned, s.sender)
+	}
+	if err != nil {
+		return fmt.Errorf("session %d: %w", session, err)
+	}
 	value, ok, err = store.Get(reservedKey(session))
 	switch {
 	case err != nil:
@@ -137,7 +147,10 @@ func (s *MessageStore) open(store kv.Store, session uint16, o *Options) error {
 		return fmt.Errorf("%w: session %d: reservation of %d bytes", ErrLayout, session, len(value))
 	case ok:
 		s.reserved = binary.BigEndian.Uint64(value)
-		s.sender = max(s.sender, s.reserved)
+		if s.sender < s.reserved {
+			s.skipped = s.skipped.add(numbers{s.sender, s.reserved})
+			s.sender, s.skippedUnsaved = s.reserved, true
+		}
 	}
 	value, ok, err = store.Get(signedKey(session))
 	switch {
@@ -212,10 +225,13 @@ func (s *MessageStore) Unlock() { s.mu.Unlock() }
 // filled takes. Both need mu, held over the commit.
 func (s *MessageStore) Fill(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
 	s.targetUnsaved.Store(false)
-	if s.sender > s.keep && s.sender-s.keep >= s.pruned+pruneStep {
-		pruneTo := s.sender - s.keep
+	if pruneTo, old := s.skipped.keepFrom(s.pruned, s.sender, s.keep); old >= pruneStep {
 		deleteRange(messageKey(nil, s.session, s.pruned), messageKey(nil, s.session, pruneTo))
 		s.pruned = pruneTo
+		s.skipped, s.skippedUnsaved = s.skipped.from(pruneTo), s.skippedUnsaved || len(s.skipped) > 0
+	}
+	if s.skippedUnsaved {
+		set(skippedKey(s.session), s.skipped.append(nil))
 	}
 	for _, m := range s.unsaved {
 		s.key = messageKey(s.key[:0], s.session, m.seq)
@@ -232,7 +248,7 @@ func (s *MessageStore) Filled(err error) error {
 		s.failed = fmt.Errorf("session %d: %w", s.session, err)
 		return s.failed
 	}
-	s.unsaved, s.bytes = s.unsaved[:0], s.bytes[:0]
+	s.unsaved, s.bytes, s.skippedUnsaved = s.unsaved[:0], s.bytes[:0], false
 	return nil
 }
 

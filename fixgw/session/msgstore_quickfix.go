@@ -115,6 +115,7 @@ func (s *MessageStore) Reset() error {
 		s.extended.Wait()
 	}
 	s.sender, s.pruned, s.reserved = 1, 1, 1+s.reserve
+	s.skipped, s.skippedUnsaved = nil, true
 	s.target.Store(1)
 	s.unsaved, s.bytes = s.unsaved[:0], s.bytes[:0]
 	s.created = time.Now().UnixNano()

@@ -114,7 +114,7 @@ func (o Options) WithDefaults() Options {
 	o.GapTimeout = cmp.Or(o.GapTimeout, 10*time.Second)
 	o.MaxReplay = cmp.Or(o.MaxReplay, 1000)
 	o.KeepMessages = cmp.Or(o.KeepMessages, 100_000)
-	o.ReserveSeqs = cmp.Or(o.ReserveSeqs, 10_000)
+	o.ReserveSeqs = cmp.Or(o.ReserveSeqs, 2_000)
 	if o.Listen == nil {
 		o.Listen = net.Listen
 	}

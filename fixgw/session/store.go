@@ -21,6 +21,7 @@ import (
 //	s session                           session record: see msgstore.go
 //	r session                           reserved outgoing numbers, u64
 //	l session                           SendingTime of the last signed Logon, Unix nanoseconds, u64
+//	u session                           skipped outgoing numbers: see skipped.go
 //	m session MsgSeqNum                 one sent application message
 const (
 	keyAssign  byte = 'a'
@@ -28,6 +29,7 @@ const (
 	keyReserve byte = 'r'
 	keySigned  byte = 'l'
 	keyMessage byte = 'm'
+	keySkipped byte = 'u'
 )
 
 // ErrLayout is wrapped by the error for a record that this version cannot read.
@@ -45,6 +47,10 @@ func reservedKey(session uint16) []byte {
 
 func signedKey(session uint16) []byte {
 	return binary.BigEndian.AppendUint16([]byte{keySigned}, session)
+}
+
+func skippedKey(session uint16) []byte {
+	return binary.BigEndian.AppendUint16([]byte{keySkipped}, session)
 }
 
 func messageKey(dst []byte, session uint16, seq uint64) []byte {
