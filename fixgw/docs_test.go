@@ -89,7 +89,7 @@ func readReference(t *testing.T) []docSection {
 
 // The tables of the reference fit the dictionary, the examples fit the tables and
 // the dictionary. That the examples are what the service says is
-// cmd/blockdesk's TestFIXDocuments.
+// TestFIXDocuments of e2e/fix.
 func TestMessageReference(t *testing.T) {
 	t.Parallel()
 	custom := wiretest.CustomChecker()

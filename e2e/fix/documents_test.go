@@ -172,7 +172,7 @@ func (c *conversation) compare(examples []example) {
 		}
 		delete(messages, parts[1])
 		if now+"\n" != parts[2] && os.Getenv(updateDocs) == "" {
-			c.t.Errorf("example %s of messages.md is\n%sand the service says\n%s\n(%s=1 go test ./cmd/blockdesk -run TestFIXDocuments writes it)",
+			c.t.Errorf("example %s of messages.md is\n%sand the service says\n%s\n(%s=1 go test ./e2e/fix -run TestFIXDocuments writes it)",
 				parts[1], parts[2], now, updateDocs)
 		}
 		return "<!-- example " + parts[1] + " -->\n```fix\n" + now + "\n```\n"
