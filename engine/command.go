@@ -61,6 +61,8 @@ const (
 	StatusHalted  uint8 = 2 // SetInstrument: the instrument takes only cancels
 	StatusKilled  uint8 = 1 // SetParticipant: the participant may only cancel
 	StatusLive    uint8 = 2 // SetParticipant: the participant may trade
+	// StatusInSlices in a StartEpoch: from now on many orders end in slices (State rule 8).
+	StatusInSlices uint8 = 1
 )
 
 // AllInstruments in a MassCancel or SetRisk means every instrument.

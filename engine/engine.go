@@ -71,6 +71,8 @@ type Options struct {
 	// InlineJournal lets RunInline call Journal.Append, so its caller waits for the
 	// journal. Do not set it if Append waits for other machines.
 	InlineJournal bool
+	// Format1 begins an epoch that release 0.1.0 reads: orders do not end in slices.
+	Format1 bool
 	// DrainTimeout bounds how long Run waits for consumers after its context has ended.
 	// Default 10 s.
 	DrainTimeout time.Duration
@@ -247,6 +249,9 @@ func (e *Engine) BeginEpoch(r *Replica) error {
 	e.admission.Store(uint32(AdmitAll))
 	begin := Command{Kind: StartEpoch, Arg: epoch}
 	begin.Order.Qty = market.Qty(e.options.MaxOrders)
+	if !e.options.Format1 {
+		begin.Status = StatusInSlices
+	}
 	return e.ingress.put(&begin)
 }
 
@@ -467,6 +472,8 @@ func (e *Engine) close(flag uint64) {
 const (
 	// minTickInterval is the shortest time between two ticks.
 	minTickInterval = time.Millisecond
+	// sweepInterval is the time between two ticks while orders are ending.
+	sweepInterval = 200 * time.Microsecond
 	// maxTickSleep bounds a sleep, so that a clock that jumps is noticed.
 	maxTickSleep = time.Second
 )
@@ -484,7 +491,7 @@ func (e *Engine) runTicker(ctx context.Context) {
 		}
 		sleep := time.Duration(due - e.ahead.Load() - e.options.Clock())
 		if sleep <= 0 {
-			sleep = e.submitTick()
+			sleep = e.submitTick(due == overdue)
 		}
 		timer.Reset(min(sleep, maxTickSleep))
 		select {
@@ -496,8 +503,11 @@ func (e *Engine) runTicker(ctx context.Context) {
 }
 
 // submitTick submits a Tick and returns how long to wait before the next check. A refused
-// Tick is not counted: the commands of a full ring advance the time too.
-func (e *Engine) submitTick() time.Duration {
+// Tick is not counted: the commands of a full ring advance the time too, and they sweep.
+func (e *Engine) submitTick(sweep bool) time.Duration {
+	if sweep && e.ingress.applied.Load() != e.ingress.end() {
+		return sweepInterval
+	}
 	tick := Command{Kind: Tick}
 	if !Admission(e.admission.Load()).admits(&tick) {
 		return maxTickSleep
@@ -506,6 +516,9 @@ func (e *Engine) submitTick() time.Duration {
 	switch {
 	case err == nil:
 		e.matcherWait.wake()
+		if sweep {
+			return sweepInterval
+		}
 		return minTickInterval
 	case errors.Is(err, ErrFull):
 		return minTickInterval

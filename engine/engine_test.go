@@ -389,15 +389,15 @@ func TestClaimExpires(t *testing.T) {
 func TestTickRespectsAdmission(t *testing.T) {
 	e := newEngine(t, Options{})
 	e.SetAdmission(AdmitNone)
-	if nap := e.submitTick(); nap != maxTickSleep || e.ingress.end() != 1 {
+	if nap := e.submitTick(false); nap != maxTickSleep || e.ingress.end() != 1 {
 		t.Fatalf("nap %v, %d commands", nap, e.ingress.end())
 	}
 	e.SetAdmission(AdmitCancels)
-	if nap := e.submitTick(); nap != minTickInterval || e.ingress.end() != 2 {
+	if nap := e.submitTick(false); nap != minTickInterval || e.ingress.end() != 2 {
 		t.Fatalf("nap %v, %d commands", nap, e.ingress.end())
 	}
 	e.close(tailStopped)
-	if nap := e.submitTick(); nap != maxTickSleep || e.ingress.end() != 2 {
+	if nap := e.submitTick(false); nap != maxTickSleep || e.ingress.end() != 2 {
 		t.Fatalf("nap %v, %d commands", nap, e.ingress.end())
 	}
 }

@@ -16,12 +16,14 @@ import (
 //	header
 //	 0        4         6             8              10  12         16       24
 //	┌────────┬─────────┬─────────────┬──────────────┬───┬──────────┬────────┬────────┐
-//	│ "BDST" │ version │ instruments │ participants │ 0 │ max ord. │  seq   │   at   │
+//	│ "BDST" │ version │ instruments │ participants │ * │ max ord. │  seq   │   at   │
 //	└────────┴─────────┴─────────────┴──────────────┴───┴──────────┴────────┴────────┘
 //	 32       40             48
 //	┌────────┬──────────────┐
 //	│ epoch  │ last tradeID │  then instruments by ID, then participants by number
 //	└────────┴──────────────┘
+//
+//	* flags (version 5): flagInSlices; orders may have FlagMassCancelled and FlagKilled then
 //
 //	instrument
 //	 0      1       2       3        4        5   8      16     24      32      40
@@ -83,16 +85,21 @@ import (
 //	│ instrument │ 0 │ bid id │ ask id │ max qty │ traded │
 //	└────────────┴───┴────────┴────────┴─────────┴────────┘
 //
-// A state without quote sets is written as version 3, and without data of mirrored
+// A state whose orders do not end in slices is written as version 4, one without quote sets as version 3, and without data of mirrored
 // instruments either as version 2, so that its bytes and hash stay those of earlier programs.
 // Version 1 had no desk.
 const (
 	stateMagic   = "BDST"
-	stateVersion = 4
+	stateVersion = 5
+	// stateVersion4 lacks the flags.
+	stateVersion4 = 4
 	// stateVersion3 lacks quote sets.
 	stateVersion3 = 3
 	// stateVersion2 lacks mirrored instruments too.
 	stateVersion2 = 2
+
+	// flagInSlices: orders end in slices.
+	flagInSlices = 1
 
 	stateHeaderSize       = 48
 	instrumentHeaderSize  = 60
@@ -108,10 +115,12 @@ const (
 func (s *State) AppendSnapshot(dst []byte) []byte {
 	le := binary.LittleEndian
 	mirrored := s.mirroredCount()
-	version := uint16(stateVersion2)
+	version, flags := uint16(stateVersion2), uint16(0)
 	switch {
+	case s.inSlices:
+		version, flags = stateVersion, flagInSlices
 	case s.quotes.Len() > 0:
-		version = stateVersion
+		version = stateVersion4
 	case mirrored > 0:
 		version = stateVersion3
 	}
@@ -120,7 +129,7 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 	dst = le.AppendUint16(dst, version)
 	dst = le.AppendUint16(dst, uint16(len(s.instruments)))
 	dst = le.AppendUint16(dst, uint16(s.participantCount))
-	dst = le.AppendUint16(dst, 0)
+	dst = le.AppendUint16(dst, flags)
 	dst = le.AppendUint32(dst, uint32(s.maxOrders))
 	dst = le.AppendUint64(dst, s.seq)
 	dst = le.AppendUint64(dst, uint64(s.at))
@@ -138,7 +147,7 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 	if version >= stateVersion3 {
 		dst = s.appendMirrored(dst, mirrored)
 	}
-	if version >= stateVersion {
+	if version >= stateVersion4 {
 		dst = s.quotes.AppendSnapshot(dst)
 	}
 	return dst
@@ -148,7 +157,7 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 func (s *State) booksSize() int {
 	n := stateHeaderSize + len(s.instruments)*instrumentHeaderSize
 	for i := range s.instruments {
-		n += s.instruments[i].book.orders() * orderSize
+		n += s.instruments[i].book.stored().OrderCount() * orderSize
 	}
 	return n
 }
@@ -213,7 +222,7 @@ func appendInstrument(dst []byte, in *instrument) []byte {
 	dst = le.AppendUint64(dst, uint64(d.MaxQty))
 	dst = le.AppendUint64(dst, uint64(d.MaxPrice))
 	dst = le.AppendUint64(dst, uint64(in.book.lastTrade()))
-	dst = le.AppendUint32(dst, uint32(in.book.orders()))
+	dst = le.AppendUint32(dst, uint32(in.book.stored().OrderCount()))
 	dst = append(dst, d.Symbol...)
 	in.book.stored().Export(func(r book.LiveOrder) { dst = appendOrder(dst, &r) })
 	return dst

@@ -109,7 +109,7 @@ func (s *State) restoreHeader(r *snapReader) (h stateHeader, err error) {
 			h.version, stateVersion2, stateVersion, ErrVersion)
 	}
 	h.instruments, h.participants = int(r.u16()), int(r.u16())
-	r.u16()
+	s.inSlices = r.u16() == flagInSlices && h.version == stateVersion
 	h.maxOrders = int(r.u32())
 	s.seq = r.u64()
 	s.at = int64(r.u64())
@@ -238,6 +238,12 @@ func (s *State) restoreOrders(orders []book.LiveOrder, bounds []int) error {
 				return fmt.Errorf("instrument %d: %w: %w", i, err, ErrSnapshot)
 			}
 			s.orderExpiresAt(o.ExpireAt)
+		}
+		if b.Sweeping() {
+			if !s.inSlices {
+				return fmt.Errorf("instrument %d: ending orders: %w", i, ErrSnapshot)
+			}
+			s.addSweep(market.InstrumentID(i))
 		}
 		start = end
 	}

@@ -73,7 +73,7 @@ func (s *State) hasSymbol(symbol string) bool {
 
 func (s *State) addInstrument(def market.Instrument) {
 	s.instruments = append(s.instruments, instrument{
-		book: newInstrumentBook(s.naive, book.Options{Instrument: def.ID, MaxOrders: s.maxOrders, Trades: &s.trades, Fills: &s.fills}),
+		book: newInstrumentBook(s.naive, book.Options{Instrument: def.ID, MaxOrders: s.maxOrders, Trades: &s.trades, Fills: &s.fills, Due: &s.at}),
 	})
 	in := &s.instruments[def.ID]
 	in.setLimits(def)
@@ -185,10 +185,11 @@ func (s *State) setMaxOrders(n int) {
 // same.
 func (s *State) startEpoch(c *Command, out *event.Sink) (event.Reason, int64) {
 	limit := c.Order.Qty
-	if c.Arg != s.epoch+1 || c.Arg > MaxEpoch || limit < 0 || limit > book.MaxMaxOrders {
+	if c.Arg != s.epoch+1 || c.Arg > MaxEpoch || limit < 0 || limit > book.MaxMaxOrders || c.Status > StatusInSlices {
 		return event.ReasonInvalidCommand, int64(s.epoch + 1)
 	}
 	s.epoch = c.Arg
+	s.inSlices = s.inSlices || c.Status == StatusInSlices
 	if limit != 0 {
 		s.setMaxOrders(int(limit))
 	}

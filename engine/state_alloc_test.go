@@ -78,8 +78,8 @@ var hotFunctions = map[string][]string{
 		"State.massCancel", "State.cancelAll", "checkShape", "explainShape", "checkAmend",
 	},
 	"state_book.go": {
-		"instrumentBook.amend", "instrumentBook.massCancel", "instrumentBook.expire", "instrumentBook.nextExpiry",
-		"instrumentBook.open", "instrumentBook.orders", "instrumentBook.get", "instrumentBook.best", "instrumentBook.lastTrade",
+		"instrumentBook.amend",
+		"instrumentBook.open", "instrumentBook.get", "instrumentBook.best", "instrumentBook.lastTrade",
 	},
 	"risk.go": {
 		"participant.limitsOn", "checkRisk", "explainRisk", "checkAmendRisk", "checkNotional", "clampToInt64", "marketOrderPrice",

@@ -32,13 +32,6 @@ func (b instrumentBook) amend(o *book.Order, at int64, seq uint64, out *event.Si
 	b.naive.Amend(o, at, seq, out)
 }
 
-func (b instrumentBook) massCancel(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int {
-	if b.ladder != nil {
-		return b.ladder.MassCancel(participant, side, reason, at, seq, out)
-	}
-	return b.naive.MassCancel(participant, side, reason, at, seq, out)
-}
-
 func (b instrumentBook) submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	if b.ladder != nil {
 		b.ladder.Submit(o, at, seq, out)
@@ -54,33 +47,11 @@ func (b instrumentBook) cancelFor(id market.OrderID, reason event.Reason, at int
 	return b.naive.CancelFor(id, reason, at, seq, out)
 }
 
-func (b instrumentBook) expire(at int64, seq uint64, out *event.Sink) {
-	if b.ladder != nil {
-		b.ladder.Expire(at, seq, out)
-		return
-	}
-	b.naive.Expire(at, seq, out)
-}
-
-func (b instrumentBook) nextExpiry() int64 {
-	if b.ladder != nil {
-		return b.ladder.NextExpiry()
-	}
-	return b.naive.NextExpiry()
-}
-
 func (b instrumentBook) open(participant market.ParticipantID) int {
 	if b.ladder != nil {
 		return b.ladder.OpenOrders(participant)
 	}
 	return b.naive.OpenOrders(participant)
-}
-
-func (b instrumentBook) orders() int {
-	if b.ladder != nil {
-		return b.ladder.OrderCount()
-	}
-	return b.naive.OrderCount()
 }
 
 func (b instrumentBook) get(id market.OrderID) (book.LiveOrder, bool) {
@@ -107,8 +78,17 @@ func (b instrumentBook) lastTrade() market.Price {
 	return b.naive.LastTrade()
 }
 
-// storedBook has the methods that no command about an order calls.
+// storedBook has the methods that an order's command calls only for an ending order.
 type storedBook interface {
+	MassCancel(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int
+	Expire(at int64, seq uint64, out *event.Sink)
+	NextExpiry() int64
+	OrderCount() int
+	Open(participant market.ParticipantID, side market.Side) int
+	EndLater(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int
+	Sweep(at int64, n int, seq uint64, out *event.Sink) int
+	Sweeping() bool
+	TakeOut(id market.OrderID, at int64, seq uint64, out *event.Sink)
 	Export(func(book.LiveOrder))
 	Import(book.LiveOrder) error
 	SetLastTrade(market.Price)

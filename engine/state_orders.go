@@ -63,6 +63,7 @@ func (s *State) amendOrder(c *Command, out *event.Sink) {
 	if reason == event.ReasonNone {
 		r, ok := in.book.get(o.ID)
 		if !ok || r.Participant != o.Participant {
+			in.book.stored().TakeOut(o.ID, s.at, s.seq, out)
 			reason = event.ReasonUnknownOrder
 		} else {
 			side = r.Side
@@ -114,16 +115,19 @@ func (s *State) massCancel(c *Command, out *event.Sink) {
 }
 
 // cancelAll cancels the participant's orders (0 = everybody's) on one instrument or all, by
-// instrument, and returns their number.
+// instrument, or makes them ending, and returns their number.
 func (s *State) cancelAll(participant market.ParticipantID, on market.InstrumentID, side market.Side, reason event.Reason, out *event.Sink) int {
+	first, end := 0, len(s.instruments)
 	if on != AllInstruments {
-		return s.instruments[on].book.massCancel(participant, side, reason, s.at, s.seq, out)
+		first, end = int(on), int(on)+1
+	}
+	if n := s.endLater(participant, first, end, side, reason, out); n > 0 {
+		return n
 	}
 	cancelled := 0
-	for i := range s.instruments {
-		b := s.instruments[i].book
-		if participant == 0 && b.orders() > 0 || participant != 0 && b.open(participant) > 0 {
-			cancelled += b.massCancel(participant, side, reason, s.at, s.seq, out)
+	for i := first; i < end; i++ {
+		if b := s.instruments[i].book.stored(); b.Open(participant, side) > 0 {
+			cancelled += b.MassCancel(participant, side, reason, s.at, s.seq, out)
 		}
 	}
 	return cancelled

@@ -231,7 +231,7 @@ func (s *State) protectQuotes(out *event.Sink) {
 
 // restoreQuotes decodes the quote sets, if the version has them.
 func (s *State) restoreQuotes(r *snapReader, version uint16) (err error) {
-	if version < stateVersion {
+	if version < stateVersion4 {
 		return nil
 	}
 	known := func(id market.ParticipantID) bool { return s.ParticipantStatus(id) != 0 }

@@ -97,7 +97,8 @@ func (f *reporter) cancelled(e *event.Event) error {
 		r.ClOrdID, r.OrigClOrdID = f.command.clOrdID(), []byte(o.ClOrdID)
 	}
 	f.text = append(f.text[:0], reason.String()...)
-	if bytes.Equal(f.command.clOrdID(), []byte(disconnectClOrdID)) && f.command.blotter != nil {
+	own := reason == event.ReasonUser || reason == event.ReasonQuoteReplaced // not of an earlier mass cancel or expiry
+	if own && bytes.Equal(f.command.clOrdID(), []byte(disconnectClOrdID)) && f.command.blotter != nil {
 		f.text = append(f.text[:0], "cancel_on_disconnect"...)
 	}
 	r.Text = f.text

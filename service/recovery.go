@@ -287,6 +287,6 @@ func (s *Service) engineOptions() engine.Options {
 	return engine.Options{
 		Journal: s.storage.Journal, IngressSize: s.cfg.Engine.IngressSize, EgressSize: s.cfg.Engine.EgressSize,
 		MaxOrders: s.cfg.Engine.MaxOrders, MaxBatch: s.cfg.Engine.MaxBatch, Wait: wait,
-		DrainTimeout: drainTimeout, InlineJournal: s.cfg.Durability.Mode != "quorum", Clock: s.o.Clock,
+		DrainTimeout: drainTimeout, InlineJournal: s.cfg.Durability.Mode != "quorum", Clock: s.o.Clock, Format1: s.storage.Format1,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"blockdesk/bench/flow"
 	"blockdesk/bench/yardstick"
 	"blockdesk/engine"
+	"blockdesk/engine/event"
 	"blockdesk/persist"
 )
 
@@ -216,6 +217,8 @@ type durableRunOptions struct {
 	Rate          int // commands a second
 	Window        time.Duration
 	SnapshotEvery uint64
+	// Referenced: every command has a client's id, and the engine may add commands of its own.
+	Referenced bool
 }
 
 // durableRun sends commands at a fixed rate and takes the time from each one's
@@ -278,7 +281,11 @@ func driveDurable(ctx context.Context, r *bench.Report, eng *engine.Engine, cons
 			}
 			now := int64(time.Since(start))
 			for i := range events {
-				for ; last < events[i].Seq; last++ {
+				if o.Referenced && events[i].Kind == event.Reference {
+					_ = hist.RecordValue(max(now-sent[last-base], 1))
+					last++
+				}
+				for ; last < events[i].Seq && !o.Referenced; last++ {
 					if last >= base {
 						_ = hist.RecordValue(max(now-sent[last-base], 1))
 					}

@@ -66,7 +66,7 @@ func pauses(ctx context.Context, r *bench.Report) error {
 
 // pause measures one run.
 func pause(ctx context.Context, r *bench.Report, d disturbance) (_ *bench.Series, err error) {
-	mix, err := flow.NewMix(flow.MixOptions{Seed: 6})
+	mix, err := flow.NewMix(flow.MixOptions{Seed: 6, References: true})
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +92,16 @@ func pause(ctx context.Context, r *bench.Report, d disturbance) (_ *bench.Series
 	go func() { ended <- eng.Run(run) }()
 	commands := mix.Take(pauseCommands)
 	commands[pauseCommands/2] = d.act
+	for i := range commands {
+		if commands[i].RefLen == 0 {
+			commands[i].SetRef([]byte("tick"))
+		}
+	}
 	Settled(eng)
 	if d.expires {
 		jump.Store(time.Now().Add(time.Second * pauseCommands / pauseRate / 2).UnixNano())
 	}
-	s, err := driveDurable(run, r, eng, consumer, commands, durableRunOptions{Name: "beside " + d.name, Rate: pauseRate})
+	s, err := driveDurable(run, r, eng, consumer, commands, durableRunOptions{Name: "beside " + d.name, Rate: pauseRate, Referenced: true})
 	stop()
 	return s, errors.Join(err, <-ended)
 }

@@ -57,8 +57,15 @@ func (f *flow) next() op {
 	case roll < 93:
 		o.kind, o.participant = opCancel, f.participant()
 		o.order.ID = f.id()
-	case roll < 95:
+	case roll < 94:
 		o.kind, o.participant, o.side = opMassCancel, f.participant(), market.Side(f.src.draw(3))
+	case roll < 96:
+		o.kind, o.participant, o.side = opEndLater, f.participant(), market.Side(f.src.draw(3))
+		o.order.Qty = market.Qty(f.src.draw(2))
+	case roll < 98:
+		o.kind, o.order.Qty = opSweep, market.Qty(f.src.draw(4))
+	case roll < 99:
+		o.kind, o.order.ID = opTakeOut, f.id()
 	default:
 		o.kind = opExpire
 	}

@@ -16,10 +16,16 @@
 //	                                                           // participant 0 = everybody, side 0 = both; no summary event
 //	Expire(at int64, seq uint64, out *event.Sink)              // every order with 0 < ExpireAt <= at
 //	NextExpiry() int64                                         // 0 = none; may be earlier than the true one, never later
-//	OpenOrders(participant market.ParticipantID) int           // live orders (resting and stops) of a participant
-//	OrderCount() int                                           // live orders
-//	Get(id market.OrderID) (LiveOrder, bool)                   // a live order as Export passes it
-//	Best(side market.Side) (market.Price, market.Qty)          // displayed; 0, 0 = empty
+//	Open(participant market.ParticipantID, side market.Side) int // orders (0 = everybody's; side 0 = both) that a mass cancel has not ended
+//	EndLater(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int
+//	                                                           // makes them ending, see rule 10
+//	Sweep(at int64, n int, seq uint64, out *event.Sink) int    // takes up to n ending orders out
+//	Sweeping() bool                                            // there may be ending orders
+//	TakeOut(id market.OrderID, at int64, seq uint64, out *event.Sink) // the order, if it is ending
+//	OpenOrders(participant market.ParticipantID) int           // Open on both sides
+//	OrderCount() int                                           // live and ending orders
+//	Get(id market.OrderID) (LiveOrder, bool)                   // an order that is not ending, as Export passes it
+//	Best(side market.Side) (market.Price, market.Qty)          // displayed by orders that are not ending; 0, 0 = none
 //	LastTrade() market.Price                                   // 0 = none
 //	Depth(side market.Side, dst []market.Level) []market.Level // displayed levels, best first, to dst[:0] up to cap(dst)
 //	Export(func(LiveOrder))                                    // in canonical order, see below
@@ -112,6 +118,16 @@
 //  9. Canonical order: bids best price first, each level in priority; asks best
 //     first; then buy stops by lowest Stop then oldest; then sell stops by
 //     highest Stop then oldest.
+//  10. Ending orders: EndLater ends the orders of a participant, and from the first Sweep at or
+//     after its ExpireAt on an order is overdue, at once and for good; each is still in the book,
+//     and displayed, until it is taken out with Cancelled (the reason of EndLater, ReasonExpired).
+//     An ending order never trades, triggers or changes. It counts neither as liquidity (Best,
+//     post-only, FOK, minimum, self-trade prevention) nor, if EndLater ended it, as an open order;
+//     it does count for MaxOrders and MaxLevelQty. It is taken out when an active order meets it,
+//     before the other events if it is the best one in reach; when its trigger elects it; when a
+//     Cancel or Amend names it, which is then refused with ReasonUnknownOrder; when Submit gives its ID to a
+//     new order; and by Sweep, in canonical order. EndLater for orders of a participant and side that
+//     has ending ones already takes all ending ones out first.
 //
 // Side and Participant of an event are those of the order (of Traded the taker's). For
 // an unknown order, AmendRejected has those of the command, CancelRejected side 0 and the
@@ -175,6 +191,10 @@ const (
 	FlagTerms Flag = 1 << 3
 	// FlagQuote: the order is one side of a market maker's quote.
 	FlagQuote Flag = 1 << 4
+	// FlagMassCancelled and FlagKilled in a LiveOrder: it is ending, with ReasonMassCancel or
+	// ReasonKilled.
+	FlagMassCancelled Flag = 1 << 5
+	FlagKilled        Flag = 1 << 6
 )
 
 // Order is an order as its participant sends it. 56 bytes, no pointers; part of a Command
@@ -196,7 +216,8 @@ type Order struct {
 }
 
 // LiveOrder is a live order as Export passes it: what a snapshot needs, the same for both
-// implementations. Flags holds only FlagPostOnly and FlagQuote.
+// implementations. Flags holds only FlagPostOnly, FlagQuote,
+// FlagMassCancelled and FlagKilled.
 type LiveOrder struct {
 	Order            // Qty is the total and Price the limit, as amended
 	Open  market.Qty // not yet traded
@@ -239,6 +260,9 @@ type Options struct {
 	// Fills takes the trades of quotes; the owner empties it after each command. All books of
 	// an engine share one; nil = the book has its own, which only grows.
 	Fills *[]QuoteFill
+	// Due is the time up to which what expires is ending, once Sweep has found it; the
+	// owner may advance it before a command, Sweep sets it. nil = the book has its own.
+	Due *int64
 }
 
 // QuoteFill is one trade of an order with FlagQuote.
@@ -254,6 +278,9 @@ func (o Options) WithDefaults() Options {
 	o.MaxOrders = cmp.Or(o.MaxOrders, DefaultMaxOrders)
 	if o.Trades == nil {
 		o.Trades = new(market.TradeID)
+	}
+	if o.Due == nil {
+		o.Due = new(int64)
 	}
 	if o.Fills == nil {
 		o.Fills = new([]QuoteFill)

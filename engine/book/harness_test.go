@@ -20,6 +20,11 @@ type orderBook interface {
 	MassCancel(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int
 	CancelFor(id market.OrderID, why event.Reason, at int64, seq uint64, out *event.Sink) bool
 	Expire(at int64, seq uint64, out *event.Sink)
+	Open(participant market.ParticipantID, side market.Side) int
+	EndLater(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int
+	Sweep(at int64, n int, seq uint64, out *event.Sink) int
+	Sweeping() bool
+	TakeOut(id market.OrderID, at int64, seq uint64, out *event.Sink)
 	NextExpiry() int64
 	OpenOrders(participant market.ParticipantID) int
 	OrderCount() int
@@ -111,6 +116,9 @@ const (
 	opMassCancel
 	opExpire
 	opCancelFor
+	opEndLater
+	opSweep // of order.Qty orders
+	opTakeOut
 )
 
 func (o op) String() string {
@@ -123,6 +131,12 @@ func (o op) String() string {
 		return fmt.Sprintf("cancel %d by %d", o.order.ID, o.participant)
 	case opMassCancel:
 		return fmt.Sprintf("mass cancel by %d side %d", o.participant, o.side)
+	case opEndLater:
+		return fmt.Sprintf("end later by %d side %d", o.participant, o.side)
+	case opSweep:
+		return fmt.Sprintf("sweep %d at %d", o.order.Qty, o.at)
+	case opTakeOut:
+		return fmt.Sprintf("take out %d", o.order.ID)
 	case opCancelFor:
 		return fmt.Sprintf("cancel %d for the engine", o.order.ID)
 	default:
@@ -141,6 +155,16 @@ func (o *op) do(b orderBook, seq uint64, out *event.Sink) int {
 		b.Cancel(o.order.ID, o.participant, o.at, seq, out)
 	case opMassCancel:
 		return b.MassCancel(o.participant, o.side, event.ReasonMassCancel, o.at, seq, out)
+	case opEndLater:
+		reason := event.ReasonMassCancel
+		if o.order.Qty > 0 {
+			reason = event.ReasonKilled
+		}
+		return b.EndLater(o.participant, o.side, reason, o.at, seq, out)
+	case opSweep:
+		return b.Sweep(o.at, int(o.order.Qty), seq, out)
+	case opTakeOut:
+		b.TakeOut(o.order.ID, o.at, seq, out)
 	case opCancelFor:
 		if b.CancelFor(o.order.ID, event.ReasonQuoteProtection, o.at, seq, out) {
 			return 1
@@ -173,7 +197,7 @@ type twin struct {
 
 func newTwin(tb failer, opt book.Options) *twin {
 	t := &twin{tb: tb, outA: event.NewGrowingSink(64), outB: event.NewGrowingSink(64), laws: newLaws()}
-	opt.Fills = &t.fillsA
+	opt.Fills, opt.Due = &t.fillsA, nil
 	t.a = naive.New(opt)
 	opt.Fills = &t.fillsB
 	t.b = ladder.New(opt)
@@ -204,6 +228,13 @@ func (t *twin) step(o op, whole bool) {
 	if err := t.laws.follow(&o, ea); err != nil {
 		t.fail("%v\n%s", err, lines(ea))
 	}
+	if o.kind == opEndLater {
+		t.a.Export(func(r book.LiveOrder) {
+			if r.Flags&ending != 0 {
+				t.laws.ended[r.ID] = true
+			}
+		})
+	}
 	t.compare(whole)
 }
 
@@ -211,6 +242,9 @@ func (t *twin) step(o op, whole bool) {
 func (t *twin) compare(whole bool) {
 	t.tb.Helper()
 	a, b := t.a, t.b
+	if a.Sweeping() != b.Sweeping() {
+		t.fail("sweeping: naive %v, ladder %v", a.Sweeping(), b.Sweeping())
+	}
 	if a.OrderCount() != b.OrderCount() || a.LastTrade() != b.LastTrade() {
 		t.fail("naive: %d orders, last trade %d; ladder: %d, %d", a.OrderCount(), a.LastTrade(), b.OrderCount(), b.LastTrade())
 	}
@@ -262,14 +296,16 @@ func (t *twin) compareWhole() {
 	open := map[market.ParticipantID]int{}
 	for i := range ra {
 		r := &ra[i]
-		open[r.Participant]++
+		if r.Flags&ending == 0 {
+			open[r.Participant]++
+		}
 		if r.ExpireAt > 0 && (truth == 0 || r.ExpireAt < truth) {
 			truth = r.ExpireAt
 		}
 	}
 	for _, x := range []orderBook{t.a, t.b} {
 		for i := range ra {
-			if got, ok := x.Get(ra[i].ID); !ok || got != ra[i] {
+			if got, ok := x.Get(ra[i].ID); (!ok || got != ra[i]) && !x.Sweeping() || ok && ra[i].Flags&ending != 0 {
 				t.fail("%T.Get(%d) = %+v, %v, want %+v", x, ra[i].ID, got, ok, ra[i])
 			}
 		}
@@ -286,6 +322,9 @@ func (t *twin) compareWhole() {
 		}
 	}
 }
+
+// ending are the flags of orders that a mass cancel has ended.
+const ending = book.FlagMassCancelled | book.FlagKilled
 
 func lines(events []event.Event) string {
 	var s strings.Builder

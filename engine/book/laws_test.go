@@ -16,10 +16,11 @@ import (
 type laws struct {
 	depth [3]map[market.Price]market.Qty
 	left  map[market.OrderID]market.Qty // open, by the events
+	ended map[market.OrderID]bool       // ending by a mass cancel
 }
 
 func newLaws() *laws {
-	l := &laws{left: map[market.OrderID]market.Qty{}}
+	l := &laws{left: map[market.OrderID]market.Qty{}, ended: map[market.OrderID]bool{}}
 	l.depth[market.Buy], l.depth[market.Sell] = map[market.Price]market.Qty{}, map[market.Price]market.Qty{}
 	return l
 }
@@ -69,6 +70,13 @@ func (l *laws) effect(e *event.Event) {
 // conserve applies e to the open quantities of orders.
 func (l *laws) conserve(e *event.Event) error {
 	id := e.OrderID
+	if l.ended[id] || e.Kind == event.Traded && l.ended[market.OrderID(e.Other)] {
+		if reason := event.Reason(e.Code); e.Kind == event.Cancelled && (reason == event.ReasonMassCancel || reason == event.ReasonKilled || reason == event.ReasonExpired) {
+			delete(l.ended, id)
+		} else if e.Kind != event.CancelRejected && e.Kind != event.AmendRejected {
+			return fmt.Errorf("order %d is ending and has event %d", id, e.Kind)
+		}
+	}
 	switch e.Kind {
 	case event.Accepted:
 		if _, live := l.left[id]; live {

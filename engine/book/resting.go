@@ -15,6 +15,9 @@ var (
 	ErrCrossed   = errors.New("the order would cross the book")
 )
 
+// ending are the flags of an order that a mass cancel has ended.
+const ending = FlagMassCancelled | FlagKilled
+
 // CheckLiveOrder returns ErrLiveOrder with the first rule that r breaks by itself. Import
 // refuses an order that fails it, so that a damaged snapshot cannot become a damaged book.
 func CheckLiveOrder(r *LiveOrder) error {
@@ -27,8 +30,8 @@ func CheckLiveOrder(r *LiveOrder) error {
 		return invalidOrder(r, "time in force %d: unknown", r.TIF)
 	case r.STP < STPCancelNewest || r.STP > STPDecrement:
 		return invalidOrder(r, "self-trade prevention %d: unknown", r.STP)
-	case r.Flags&^(FlagPostOnly|FlagQuote) != 0:
-		return invalidOrder(r, "flags %#x: only post-only and quote are allowed", r.Flags)
+	case r.Flags&^(FlagPostOnly|FlagQuote|ending) != 0 || r.Flags&ending == ending:
+		return invalidOrder(r, "flags %#x: only post-only, quote and one of mass-cancelled and killed are allowed", r.Flags)
 	case r.Flags&FlagQuote != 0 && (r.TIF != GTC || r.Waiting || r.Display != 0):
 		return invalidOrder(r, "flags %#x: a quote is a GTC limit order that shows its whole quantity", r.Flags)
 	case r.Qty < 1 || r.Qty > market.MaxQty:
@@ -68,7 +71,7 @@ func checkWaiting(r *LiveOrder) error {
 		return invalidOrder(r, "stop %d: must be 1 to %d", r.Stop, market.MaxPrice)
 	case r.Shown != 0:
 		return invalidOrder(r, "shown quantity %d: a waiting stop shows nothing", r.Shown)
-	case r.Flags != 0 && (r.Type == Stop || r.TIF == IOC || r.TIF == FOK):
+	case r.Flags&^ending != 0 && (r.Type == Stop || r.TIF == IOC || r.TIF == FOK):
 		return invalidOrder(r, "flags %#x: a stop that never rests cannot be post-only", r.Flags)
 	}
 	return nil

@@ -27,11 +27,14 @@ func TestRestore(t *testing.T) {
 				ours, theirs := new(market.TradeID), new(market.TradeID)
 				a := impl.make(book.Options{MaxOrders: f.max, Trades: ours})
 				out := event.NewGrowingSink(64)
-				seq := uint64(0)
+				seq, swept := uint64(0), int64(0)
 				for range rapid.IntRange(1, 80).Draw(rt, "before") {
 					seq++
 					o := f.next()
 					o.do(a, seq, out)
+					if o.kind == opSweep {
+						swept = o.at
+					}
 				}
 				b := impl.make(book.Options{MaxOrders: f.max, Trades: theirs})
 				for _, r := range export(a) {
@@ -41,6 +44,9 @@ func TestRestore(t *testing.T) {
 				}
 				b.SetLastTrade(a.LastTrade())
 				*theirs = *ours
+				if a.Sweeping() {
+					b.Sweep(swept, 0, seq, out) // finds again what is overdue
+				}
 				requireSame(rt, a, b)
 				other := event.NewGrowingSink(64)
 				for range rapid.IntRange(1, 40).Draw(rt, "after") {

@@ -16,6 +16,10 @@ func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 		c.amendRejected(o, o.Side, o.Participant, event.ReasonUnknownOrder, 0)
 		return
 	}
+	if b.sweeping && b.takeOut(slot, pos, &c) {
+		c.amendRejected(o, o.Side, o.Participant, event.ReasonUnknownOrder, 0)
+		return
+	}
 	open, taken := b.openOf(slot), b.takenOf(slot)
 	wanted := open
 	if o.Qty != 0 {
@@ -81,6 +85,9 @@ func (b *Book) replace(slot int32, o *book.Order, p market.Price, wanted market.
 	t := b.takerOf(slot)
 	x := &b.orders[slot]
 	open, shown := t.rem, x.qty()
+	if b.sweeping {
+		b.clearTop(t.side.Opposite(), sign(t.side)*int64(p), c)
+	}
 	if reason, limit := b.amendRejectReason(&t, p, wanted); reason != event.ReasonNone {
 		c.amendRejected(o, t.side, t.participant, reason, limit)
 		return

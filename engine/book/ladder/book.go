@@ -24,8 +24,9 @@
 //
 // Cost: adding and cancelling are O(1) in the window and O(log n) in the far levels. A
 // trade is O(1). A FOK visits every order that it could meet if its owner has live orders,
-// else only levels. MassCancel of a participant walks the book until it has found all of
-// the participant's orders. There is no allocation once the slabs have grown to the most
+// else only levels; while there are ending orders, every order. MassCancel of a participant walks
+// the book until it has found all of the participant's orders; EndLater visits accounts only, and
+// the Sweeps after it visit each order about once together. There is no allocation once the slabs have grown to the most
 // live orders.
 //
 // Limits: Options.MaxOrders, book.MaxLevelQty. Not for concurrent use.
@@ -39,13 +40,14 @@ import (
 
 // Book is one order book.
 type Book struct {
-	orders     []order
-	cold       []cold
-	free       int32 // free list of slots
-	live       int
-	freeBelow  int // live orders below which Submit need not check maxOrders or grow ids
-	ids        idTable
-	openOrders []int32 // live orders by participant
+	orders    []order
+	cold      []cold
+	free      int32 // free list of slots
+	live      int
+	freeBelow int  // live orders below which Submit need not check maxOrders or grow ids
+	sweeping  bool // there may be ending orders
+	ids       idTable
+	accounts  []account // by participant
 
 	levels     []level // pages of the window, and pages divided into single levels
 	freePages  int32
@@ -61,7 +63,14 @@ type Book struct {
 	elected  queue   // triggered stops to process, FIFO
 	expiries tree    // ExpireAt to buckets
 	next     int64   // NextExpiry
-	due      []market.OrderID
+	byID     []market.OrderID
+
+	ending  int      // orders ending by a mass cancel
+	due     *int64   // Options.Due
+	sweptTo int64    // the last time of Sweep that made orders ending; 0 = none since the last one was out
+	places  [4]int64 // by side: no resting order with a better key is ending; 0 and 3 are not used
+	// stopPlaces is the same for triggers.
+	stopPlaces [4]int64
 
 	last       market.Price
 	trades     *market.TradeID
@@ -83,7 +92,7 @@ func New(opt book.Options) *Book {
 	b := &Book{
 		orders: make([]order, 1), cold: make([]cold, 1), ids: newIDTable(),
 		levels: make([]level, pagePrices), pages: pageTable{used: make([]uint64, 1)}, far: newTree(), expiries: newTree(),
-		trades: opt.Trades, fills: opt.Fills, maxOrders: opt.MaxOrders, instrument: opt.Instrument,
+		trades: opt.Trades, fills: opt.Fills, due: opt.Due, maxOrders: opt.MaxOrders, instrument: opt.Instrument,
 	}
 	b.freeBelow = min(b.maxOrders, b.ids.limit)
 	b.best = [4]int64{noBest, noBest, noBest, noBest}
@@ -100,7 +109,7 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	p, s := o.Price, o.Side
 	key := sign(s) * int64(p)
 	if slot != 0 || o.Type != book.Limit || o.TIF == book.IOC || o.TIF == book.FOK || o.Display != 0 ||
-		key+b.best[s.Opposite()&3] >= 0 || b.live >= b.freeBelow || int(o.Participant) >= len(b.openOrders) {
+		key+b.best[s.Opposite()&3] >= 0 || b.live >= b.freeBelow || int(o.Participant) >= len(b.accounts) {
 		b.submitGeneral(o, slot, &command{at, seq, out, b.instrument})
 		return
 	}
@@ -111,7 +120,9 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 		return
 	}
 	slot = b.alloc()
-	state := flagsOf(o)
+	a := &b.accounts[o.Participant]
+	a.open[(s-market.Buy)&1]++
+	state := flagsOf(o) | a.marks&genMask
 	if o.ExpireAt != 0 {
 		state |= expires
 		b.addExpiry(slot, o.ExpireAt)
@@ -133,7 +144,6 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 		b.best[s&3] = key
 	}
 	b.ids.put(pos, h, slot)
-	b.openOrders[o.Participant]++
 	b.live++
 
 	if out.Pos >= out.Limit {
@@ -153,7 +163,7 @@ func (b *Book) Cancel(id market.OrderID, participant market.ParticipantID, at in
 	x := &b.orders[slot]
 	owner := x.participant()
 	p := x.price()
-	if slot == 0 || participant != owner && participant != 0 || x.state&(flagWaiting|hasDisplay) != 0 || !b.near(p) {
+	if slot == 0 || participant != owner && participant != 0 || x.state&(flagWaiting|hasDisplay) != 0 || !b.near(p) || b.sweeping {
 		b.cancelGeneral(id, participant, slot, pos, &command{at, seq, out, b.instrument})
 		return
 	}
@@ -169,7 +179,7 @@ func (b *Book) Cancel(id market.OrderID, participant market.ParticipantID, at in
 		b.dropExpiry(slot)
 	}
 	b.ids.deleteAt(pos)
-	b.openOrders[owner]--
+	b.accounts[owner].open[(s-market.Buy)&1]--
 	b.live--
 	x.next = b.free
 	b.free = slot
@@ -207,14 +217,18 @@ func (b *Book) cancelGeneral(id market.OrderID, participant market.ParticipantID
 		c.write(event.CancelRejected, id, 0, participant, 0, 0, 0, uint16(event.ReasonUnknownOrder))
 		return
 	}
+	if b.sweeping && b.takeOut(slot, pos, c) {
+		c.write(event.CancelRejected, id, 0, participant, 0, 0, 0, uint16(event.ReasonUnknownOrder))
+		return
+	}
 	b.cancelOrder(slot, pos, event.ReasonUser, c)
 }
 
 // CancelFor cancels a live order for a reason of the engine's. It reports whether the order
-// was live; if not, it writes nothing.
+// was live and not ending; if not, it writes nothing.
 func (b *Book) CancelFor(id market.OrderID, reason event.Reason, at int64, seq uint64, out *event.Sink) bool {
 	slot, pos := b.find(id, hashOf(id))
-	if slot == 0 {
+	if slot == 0 || b.sweeping && b.endReason(slot) != event.ReasonNone {
 		return false
 	}
 	c := command{at, seq, out, b.instrument}
@@ -243,10 +257,10 @@ func (b *Book) cancelLevel(li int32, participant market.ParticipantID, reason ev
 	for slot := b.levels[li].head; slot != 0; {
 		x := &b.orders[slot]
 		next := x.next
-		if participant == 0 || x.participant() == participant {
+		if (participant == 0 || x.participant() == participant) && (b.ending == 0 || !b.isMassCancelled(x)) {
 			_, pos := b.find(x.id, hashOf(x.id))
 			b.cancelOrder(slot, pos, reason, c)
-			if participant != 0 && b.openOrders[participant] == 0 {
+			if participant != 0 && b.OpenOrders(participant) == 0 {
 				return true
 			}
 		}
@@ -255,8 +269,8 @@ func (b *Book) cancelLevel(li int32, participant market.ParticipantID, reason ev
 	return false
 }
 
-// MassCancel cancels the participant's live orders (0 = everybody's) on side (0 = both) in
-// canonical order and returns their number.
+// MassCancel cancels the participant's orders (0 = everybody's) on side (0 = both) that are not
+// ending by a mass cancel, in canonical order, and returns their number.
 func (b *Book) MassCancel(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int {
 	c := command{at, seq, out, b.instrument}
 	before := b.live

@@ -130,21 +130,31 @@ func (b *Book) checkSlab(seen map[int32]bool) error {
 			entries++
 		}
 	}
-	open := map[market.ParticipantID]int32{}
+	open, ending := map[market.ParticipantID]int32{}, map[market.ParticipantID]int32{}
 	for slot := range seen {
 		x := &b.orders[slot]
 		if found, _ := b.find(x.id, hashOf(x.id)); found != slot {
 			return fmt.Errorf("id %d of slot %d found in slot %d", x.id, slot, found)
 		}
-		open[x.participant()]++
+		if b.isMassCancelled(x) {
+			ending[x.participant()]++
+		} else {
+			open[x.participant()]++
+		}
 		if x.state&expires != 0 {
 			expiring++
 		}
 	}
-	for participant, n := range b.openOrders {
-		if n != open[market.ParticipantID(participant)] {
+	all := 0
+	for participant, a := range b.accounts {
+		n, m := a.open[0]+a.open[1], a.ending[0]+a.ending[1]
+		all += int(m)
+		if n != open[market.ParticipantID(participant)] || m != ending[market.ParticipantID(participant)] {
 			return fmt.Errorf("participant %d: %d open, counted %d", participant, open[market.ParticipantID(participant)], n)
 		}
+	}
+	if all != b.ending || b.unswept() && !b.sweeping {
+		return fmt.Errorf("%d orders are ending, counted %d, sweeping %v", all, b.ending, b.sweeping)
 	}
 	first, hung := int64(0), 0
 	for at, li := b.expiries.min(); li != none; at, li = b.expiries.ceil(at + 1) {

@@ -57,13 +57,13 @@ func (b *Book) NextExpiry() int64 { return b.next }
 func (b *Book) Expire(at int64, seq uint64, out *event.Sink) {
 	c := command{at, seq, out, b.instrument}
 	for b.next != 0 && b.next <= at {
-		b.due = b.due[:0]
+		b.byID = b.byID[:0]
 		_, li := b.expiries.min()
 		for slot := b.levels[li].head; slot != 0; slot = b.cold[slot].laterExpiry {
-			b.due = append(b.due, b.orders[slot].id)
+			b.byID = append(b.byID, b.orders[slot].id)
 		}
-		slices.Sort(b.due)
-		for _, id := range b.due {
+		slices.Sort(b.byID)
+		for _, id := range b.byID {
 			slot, pos := b.find(id, hashOf(id))
 			b.cancelOrder(slot, pos, event.ReasonExpired, &c)
 		}

@@ -33,9 +33,14 @@ const marketReach = 1 << 61
 // submitGeneral is Submit for all other cases. live is the slot of a live order with the
 // same id, or 0.
 func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
-	b.growOpenCounts(o.Participant)
+	b.growAccounts(o.Participant)
 	stop := o.Type == book.Stop || o.Type == book.StopLimit
 	rests := o.Type == book.Limit && o.TIF != book.IOC && o.TIF != book.FOK
+	if live != 0 && b.sweeping {
+		if _, pos := b.find(o.ID, hashOf(o.ID)); b.takeOut(live, pos, c) {
+			live = 0
+		}
+	}
 	switch {
 	case live != 0:
 		c.reject(o, event.ReasonDuplicateOrder, 0)
@@ -52,10 +57,13 @@ func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
 	}
 	t := taker{
 		id: o.ID, limit: o.Price, reach: sign(o.Side) * int64(o.Price), rem: o.Qty, display: o.Display,
-		expire: o.ExpireAt, state: flagsOf(o), participant: o.Participant, side: o.Side, stp: o.STP, rests: rests,
+		expire: o.ExpireAt, state: flagsOf(o) | b.accounts[o.Participant].marks&genMask, participant: o.Participant, side: o.Side, stp: o.STP, rests: rests,
 	}
 	if o.Type == book.Market {
 		t.reach = marketReach
+	}
+	if b.sweeping {
+		b.clearTop(t.side.Opposite(), t.reach, c)
 	}
 	if o.Flags&book.FlagMinQty != 0 {
 		t.display, t.least = 0, o.Display
@@ -74,10 +82,10 @@ func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
 	b.elect(&t, c)
 }
 
-// growOpenCounts grows openOrders to include the participant.
-func (b *Book) growOpenCounts(participant market.ParticipantID) {
-	for int(participant) >= len(b.openOrders) {
-		b.openOrders = append(b.openOrders, 0)
+// growAccounts grows accounts to include the participant.
+func (b *Book) growAccounts(participant market.ParticipantID) {
+	for int(participant) >= len(b.accounts) {
+		b.accounts = append(b.accounts, account{})
 	}
 }
 
@@ -125,12 +133,12 @@ func (t *taker) slice() market.Qty {
 // paragraph of rule 5.
 func (b *Book) fillable(t *taker) market.Qty {
 	opp := t.side.Opposite()
-	owns := t.participant != 0 && b.OpenOrders(t.participant) > 0
+	each := b.sweeping || t.participant != 0 && b.OpenOrders(t.participant) > 0
 	var sum market.Qty
 	for key := b.best[opp&3]; key+t.reach >= 0 && sum < t.rem; {
 		p := market.Price(key * sign(opp))
 		lv := &b.levels[b.levelAt(p)]
-		if !owns {
+		if !each {
 			sum += lv.shown + lv.hidden
 		} else {
 			q, met := b.fillableAt(t, lv)
@@ -149,10 +157,12 @@ func (b *Book) fillableAt(t *taker, lv *level) (q market.Qty, met bool) {
 	var ahead, others market.Qty
 	for slot := lv.head; slot != 0; slot = b.orders[slot].next {
 		x := &b.orders[slot]
-		if x.participant() != t.participant {
+		switch {
+		case b.sweeping && b.endReason(slot) != event.ReasonNone:
+		case x.participant() != t.participant || t.participant == 0:
 			ahead += x.qty()
 			others += b.openOf(slot)
-		} else if t.stp != book.STPCancelOldest {
+		case t.stp != book.STPCancelOldest:
 			return ahead, true
 		}
 	}
@@ -193,7 +203,7 @@ func (b *Book) freeSlot(t *taker) {
 func (b *Book) rest(t *taker) (shown market.Qty) {
 	slot := t.slot
 	if slot == 0 {
-		slot = b.addOrder(t.id, t.participant, t.expire)
+		slot = b.addOrder(t.id, t.participant, t.side, t.expire)
 		if t.expire != 0 {
 			t.state |= expires
 		}
@@ -228,6 +238,12 @@ func (b *Book) matchLevel(t *taker, li int32, opp market.Side, c *command) {
 	for t.rem > 0 && lv.head != 0 {
 		slot := lv.head
 		x := &b.orders[slot]
+		if b.sweeping {
+			if reason := b.endReason(slot); reason != event.ReasonNone {
+				b.cancelHead(li, slot, reason, c)
+				continue
+			}
+		}
 		if x.participant() == t.participant && t.participant != 0 {
 			b.preventSelfTrade(t, li, slot, c)
 			continue
@@ -314,9 +330,9 @@ func (b *Book) preventSelfTrade(t *taker, li, slot int32, c *command) {
 	case book.STPCancelNewest:
 		b.cancelTaker(t, c)
 	case book.STPCancelOldest:
-		b.cancelHead(li, slot, c)
+		b.cancelHead(li, slot, event.ReasonSelfTrade, c)
 	case book.STPCancelBoth:
-		b.cancelHead(li, slot, c)
+		b.cancelHead(li, slot, event.ReasonSelfTrade, c)
 		b.cancelTaker(t, c)
 	case book.STPDecrement:
 		b.decrement(t, li, slot, c)
@@ -330,14 +346,14 @@ func (b *Book) cancelTaker(t *taker, c *command) {
 	t.rem = 0
 }
 
-// cancelHead cancels the head of level li for self-trade prevention.
-func (b *Book) cancelHead(li, slot int32, c *command) {
+// cancelHead cancels the head of level li. The caller removes an emptied level.
+func (b *Book) cancelHead(li, slot int32, reason event.Reason, c *command) {
 	lv, x := &b.levels[li], &b.orders[slot]
 	shown, hidden := x.qty(), b.hidden(slot)
 	lv.shown -= shown
 	lv.hidden -= hidden
 	b.unlinkHead(lv, x)
-	c.ofOrder(x, event.Cancelled, shown+hidden, shown, event.ReasonSelfTrade)
+	c.ofOrder(x, event.Cancelled, shown+hidden, shown, reason)
 	_, pos := b.find(x.id, hashOf(x.id))
 	b.release(slot, pos)
 }
@@ -346,7 +362,7 @@ func (b *Book) decrement(t *taker, li, slot int32, c *command) {
 	lv, x := &b.levels[li], &b.orders[slot]
 	q := min(t.rem, x.qty())
 	if open := b.openOf(slot); open == q {
-		b.cancelHead(li, slot, c)
+		b.cancelHead(li, slot, event.ReasonSelfTrade, c)
 	} else {
 		lv.shown -= q
 		x.state -= uint64(q)

@@ -103,7 +103,7 @@ func (b *Book) alloc() int32 {
 
 // addOrder allocates a slot for a participant's new live order, and adds it to an expiry
 // bucket if it expires.
-func (b *Book) addOrder(id market.OrderID, participant market.ParticipantID, expireAt int64) int32 {
+func (b *Book) addOrder(id market.OrderID, participant market.ParticipantID, s market.Side, expireAt int64) int32 {
 	if b.live >= b.ids.limit {
 		b.ids.grow()
 		b.freeBelow = min(b.maxOrders, b.ids.limit)
@@ -113,7 +113,7 @@ func (b *Book) addOrder(id market.OrderID, participant market.ParticipantID, exp
 	_, pos := b.find(id, h)
 	b.orders[slot].id = id
 	b.ids.put(pos, h, slot)
-	b.openOrders[participant]++
+	b.accounts[participant].open[(s-market.Buy)&1]++
 	b.live++
 	if expireAt != 0 {
 		b.addExpiry(slot, expireAt)
@@ -126,7 +126,13 @@ func (b *Book) addOrder(id market.OrderID, participant market.ParticipantID, exp
 func (b *Book) release(slot int32, at uint64) {
 	x := &b.orders[slot]
 	b.ids.deleteAt(at)
-	b.openOrders[x.participant()]--
+	a, i := &b.accounts[x.participant()], x.state>>qtyBits&1
+	if (x.state^a.marks)>>(genShift+i)&1 != 0 {
+		a.ending[i]--
+		b.ending--
+	} else {
+		a.open[i]--
+	}
 	if x.state&expires != 0 {
 		b.dropExpiry(slot)
 	}

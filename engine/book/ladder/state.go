@@ -4,18 +4,19 @@ import (
 	"fmt"
 
 	"blockdesk/engine/book"
+	"blockdesk/engine/event"
 	"blockdesk/market"
 )
 
-// OpenOrders returns the participant's number of live orders.
+// OpenOrders returns the participant's number of orders that are not ending by a mass cancel.
 func (b *Book) OpenOrders(participant market.ParticipantID) int {
-	if int(participant) >= len(b.openOrders) {
+	if int(participant) >= len(b.accounts) {
 		return 0
 	}
-	return int(b.openOrders[participant])
+	return b.accounts[participant].openOn(0)
 }
 
-// OrderCount returns the number of live orders.
+// OrderCount returns the number of live and ending orders.
 func (b *Book) OrderCount() int { return b.live }
 
 // LastTrade returns the price of the last trade; 0 = none.
@@ -33,6 +34,9 @@ func (b *Book) SetMaxOrders(n int) {
 
 // Best returns the best price of a side and the quantity displayed there.
 func (b *Book) Best(side market.Side) (market.Price, market.Qty) {
+	if b.sweeping {
+		return b.bestLive(side & 3)
+	}
 	key := b.best[side&3]
 	if key == noBest {
 		return 0, 0
@@ -63,7 +67,7 @@ func (b *Book) Depth(side market.Side, dst []market.Level) []market.Level {
 // Get returns a live order as Export passes it.
 func (b *Book) Get(id market.OrderID) (book.LiveOrder, bool) {
 	slot, _ := b.find(id, hashOf(id))
-	if slot == 0 {
+	if slot == 0 || b.sweeping && b.endReason(slot) != event.ReasonNone {
 		return book.LiveOrder{}, false
 	}
 	return b.liveOrder(slot), true
@@ -81,6 +85,9 @@ func (b *Book) liveOrder(slot int32) book.LiveOrder {
 	}
 	if x.state&flagQuote != 0 {
 		r.Flags |= book.FlagQuote
+	}
+	if b.ending > 0 && b.isMassCancelled(x) {
+		r.Flags |= markedFlag(b.endReason(slot))
 	}
 	if x.state&hasDisplay != 0 {
 		r.Display = d.display
@@ -131,24 +138,27 @@ func (b *Book) Import(r book.LiveOrder) error {
 	if b.live >= b.maxOrders || !r.Waiting && b.levelSum(r.Price)+r.Open > book.MaxLevelQty {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrFull)
 	}
-	b.growOpenCounts(r.Participant)
+	b.growAccounts(r.Participant)
 	if r.Waiting {
 		slot := b.enterStop(&r.Order, r.Open)
 		if taken := r.Qty - r.Open; taken > 0 {
 			b.take(slot, taken)
 		}
 		b.placeStop(slot, r.Stop, r.EnteredSeq)
+		b.importMark(slot, r.Flags)
 		return nil
 	}
 	t := taker{
 		id: r.ID, limit: r.Price, reach: sign(r.Side) * int64(r.Price), rem: r.Open, taken: r.Qty - r.Open,
-		display: r.Display, expire: r.ExpireAt, state: flagsOf(&r.Order), participant: r.Participant, side: r.Side, stp: r.STP,
+		display: r.Display, expire: r.ExpireAt, state: flagsOf(&r.Order) | b.accounts[r.Participant].marks&genMask, participant: r.Participant, side: r.Side, stp: r.STP,
 	}
 	if b.crosses(&t) {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrCrossed)
 	}
 	b.rest(&t)
 	b.setShown(r.ID, r.Shown)
+	slot, _ := b.find(r.ID, hashOf(r.ID))
+	b.importMark(slot, r.Flags)
 	return nil
 }
 

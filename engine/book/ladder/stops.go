@@ -14,10 +14,10 @@ func (b *Book) submitStop(o *book.Order, c *command) {
 
 // enterStop allocates the slot of a stop, which is in no list yet.
 func (b *Book) enterStop(o *book.Order, open market.Qty) int32 {
-	slot := b.addOrder(o.ID, o.Participant, o.ExpireAt)
+	slot := b.addOrder(o.ID, o.Participant, o.Side, o.ExpireAt)
 	x, d := &b.orders[slot], &b.cold[slot]
 	x.owner = ownerOf(o.Price, o.Participant)
-	x.state = flagsOf(o) | flagWaiting | uint64(open)
+	x.state = flagsOf(o) | b.accounts[o.Participant].marks&genMask | flagWaiting | uint64(open)
 	if o.Type == book.Stop {
 		x.state |= flagMarket
 	}
@@ -136,8 +136,20 @@ func (b *Book) runElected(c *command) {
 // activate turns a triggered stop into an active order and processes it. The stops that it
 // triggers are appended to elected.
 func (b *Book) activate(slot int32, c *command) {
+	if b.sweeping {
+		if reason := b.endReason(slot); reason != event.ReasonNone {
+			x := &b.orders[slot]
+			c.ofOrder(x, event.Cancelled, x.qty(), 0, reason)
+			_, pos := b.find(x.id, hashOf(x.id))
+			b.release(slot, pos)
+			return
+		}
+	}
 	t := b.takerOf(slot)
 	c.ofOrder(&b.orders[slot], event.Triggered, t.rem, market.Qty(b.cold[slot].stop), event.ReasonNone)
+	if b.sweeping {
+		b.clearTop(t.side.Opposite(), t.reach, c)
+	}
 	if reason, _ := b.rejectReason(&t); reason != event.ReasonNone {
 		if reason == event.ReasonFOKUnfillable {
 			reason = event.ReasonFOK

@@ -14,6 +14,10 @@ func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 		b.amendRejected(o, o.Side, o.Participant, event.ReasonUnknownOrder, 0)
 		return
 	}
+	if b.takeOut(m) {
+		b.amendRejected(o, o.Side, o.Participant, event.ReasonUnknownOrder, 0)
+		return
+	}
 	open := wantedOpen(m, o)
 	total := m.Qty - m.open + open
 	switch {
@@ -77,6 +81,7 @@ func (b *Book) replace(m *order, o *book.Order, open market.Qty) {
 	if o.Price != 0 {
 		changed.Price = o.Price
 	}
+	b.clearTop(&changed)
 	place := b.unlink(m)
 	if reason, limit := b.restRejectReason(&changed); reason != event.ReasonNone {
 		insert(b.side(m.Side), place, m)

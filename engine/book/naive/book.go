@@ -23,10 +23,11 @@ import (
 // order is one live or new order. Order.Qty is the total, as amended.
 type order struct {
 	book.Order
-	open    market.Qty // neither traded, cancelled nor decremented
-	shown   market.Qty // displayed; 0 unless it rests
-	entered uint64     // Seq that placed a waiting stop
-	waiting bool       // a stop outside the book
+	open    market.Qty   // neither traded, cancelled nor decremented
+	shown   market.Qty   // displayed; 0 unless it rests
+	entered uint64       // Seq that placed a waiting stop
+	waiting bool         // a stop outside the book
+	ending  event.Reason // of the mass cancel that ended it; 0 = none
 	trigger market.Price
 	least   market.Qty // must be able to trade at once; 0 = anything
 }
@@ -40,6 +41,7 @@ type Book struct {
 	sellStops []*order
 	live      map[market.OrderID]*order
 	last      market.Price
+	sweeping  bool // there may be ending orders
 
 	// The current command.
 	at  int64
@@ -69,7 +71,13 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 		n.least, n.Display = n.Display, 0
 	}
 	n.Flags &= book.FlagPostOnly | book.FlagQuote
-	if reason, limit := b.rejectReason(n); reason != event.ReasonNone {
+	b.takeOut(b.live[n.ID])
+	reason, limit := b.enterRejectReason(n)
+	if reason == event.ReasonNone && !isStop(n) {
+		b.clearTop(n)
+		reason, limit = b.takerRejectReason(n)
+	}
+	if reason != event.ReasonNone {
 		b.emit(event.Event{
 			Kind: event.Rejected, OrderID: o.ID, Side: o.Side, Participant: o.Participant,
 			Price: o.Price, Qty: o.Qty, Aux: limit, Code: uint16(reason),
@@ -93,8 +101,9 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	b.electAll(b.elect())
 }
 
-// rejectReason returns why a new order must be rejected, and the limit that it breaks.
-func (b *Book) rejectReason(n *order) (event.Reason, int64) {
+// enterRejectReason returns why a new order must be rejected whatever it meets, and the limit
+// that it breaks.
+func (b *Book) enterRejectReason(n *order) (event.Reason, int64) {
 	if b.live[n.ID] != nil {
 		return event.ReasonDuplicateOrder, 0
 	}
@@ -104,9 +113,12 @@ func (b *Book) rejectReason(n *order) (event.Reason, int64) {
 	if (isStop(n) || mayRest(n)) && len(b.live) >= b.opt.MaxOrders {
 		return event.ReasonBookFull, int64(b.opt.MaxOrders)
 	}
-	if isStop(n) {
-		return event.ReasonNone, 0
-	}
+	return event.ReasonNone, 0
+}
+
+// takerRejectReason returns why a new order that is no stop must be rejected because of what
+// it meets.
+func (b *Book) takerRejectReason(n *order) (event.Reason, int64) {
 	if reason, limit := b.restRejectReason(n); reason != event.ReasonNone {
 		return reason, limit
 	}
@@ -148,7 +160,7 @@ func (b *Book) restRejectReason(n *order) (event.Reason, int64) {
 // last paragraph of rule 5.
 func (b *Book) fillable(n *order) market.Qty {
 	var sum market.Qty
-	makers := *b.side(n.Side.Opposite())
+	makers := b.standing(*b.side(n.Side.Opposite()))
 	for i := 0; i < len(makers) && reaches(n, makers[i].Price) && sum < n.open; {
 		level := levelFrom(makers, i)
 		i += len(level)
@@ -200,6 +212,9 @@ func (b *Book) match(n *order) {
 	makers := b.side(n.Side.Opposite())
 	for n.open > 0 && len(*makers) > 0 && reaches(n, (*makers)[0].Price) {
 		m := (*makers)[0]
+		if b.takeOut(m) {
+			continue
+		}
 		if sameOwner(n, m) {
 			b.preventSelfTrade(n, m)
 			continue
@@ -297,15 +312,22 @@ func (b *Book) Cancel(id market.OrderID, participant market.ParticipantID, at in
 		})
 		return
 	}
+	if b.takeOut(m) {
+		b.emit(event.Event{
+			Kind: event.CancelRejected, OrderID: id, Participant: participant,
+			Code: uint16(event.ReasonUnknownOrder),
+		})
+		return
+	}
 	b.cancel(m, event.ReasonUser)
 }
 
 // CancelFor cancels a live order for a reason of the engine's. It reports whether the order
-// was live; if not, it writes nothing.
+// was live and not ending; if not, it writes nothing.
 func (b *Book) CancelFor(id market.OrderID, reason event.Reason, at int64, seq uint64, out *event.Sink) bool {
 	b.begin(at, seq, out)
 	m := b.live[id]
-	if m == nil {
+	if m == nil || b.endReason(m) != event.ReasonNone {
 		return false
 	}
 	b.cancel(m, reason)
@@ -318,13 +340,13 @@ func (b *Book) cancel(m *order, reason event.Reason) {
 	b.remove(m)
 }
 
-// MassCancel cancels the participant's live orders (0 = everybody's) on side (0 = both) in
-// canonical order and returns their number.
+// MassCancel cancels the participant's orders (0 = everybody's) on side (0 = both) that are not
+// ending by a mass cancel, in canonical order, and returns their number.
 func (b *Book) MassCancel(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int {
 	b.begin(at, seq, out)
 	n := 0
 	for _, m := range b.all() {
-		if (participant == 0 || m.Participant == participant) && (side == 0 || m.Side == side) {
+		if covers(participant, side, m) && m.ending == event.ReasonNone {
 			b.cancel(m, reason)
 			n++
 		}

@@ -90,18 +90,18 @@ func (b *Book) NextExpiry() int64 {
 	return next
 }
 
-// OpenOrders returns the participant's number of live orders.
+// OpenOrders returns the participant's number of orders that are not ending by a mass cancel.
 func (b *Book) OpenOrders(participant market.ParticipantID) int {
 	n := 0
 	for _, m := range b.all() {
-		if m.Participant == participant {
+		if m.Participant == participant && m.ending == event.ReasonNone {
 			n++
 		}
 	}
 	return n
 }
 
-// OrderCount returns the number of live orders.
+// OrderCount returns the number of live and ending orders.
 func (b *Book) OrderCount() int { return len(b.live) }
 
 // LastTrade returns the price of the last trade; 0 = none.
@@ -115,9 +115,15 @@ func (b *Book) SetLastTrade(p market.Price) { b.last = p }
 
 // Best returns the best price of a side and the quantity displayed there.
 func (b *Book) Best(side market.Side) (market.Price, market.Qty) {
-	var top [1]market.Level
-	b.Depth(side, top[:])
-	return top[0].Price, top[0].Qty
+	orders := b.standing(*b.side(side))
+	if len(orders) == 0 {
+		return 0, 0
+	}
+	var shown market.Qty
+	for _, m := range levelFrom(orders, 0) {
+		shown += m.shown
+	}
+	return orders[0].Price, shown
 }
 
 // Depth writes the displayed levels of a side, best first, to dst[:0] up to cap(dst).
@@ -138,14 +144,16 @@ func (b *Book) Depth(side market.Side, dst []market.Level) []market.Level {
 
 // Get returns a live order as Export passes it.
 func (b *Book) Get(id market.OrderID) (book.LiveOrder, bool) {
-	if m := b.live[id]; m != nil {
+	if m := b.live[id]; m != nil && b.endReason(m) == event.ReasonNone {
 		return liveOrder(m), true
 	}
 	return book.LiveOrder{}, false
 }
 
 func liveOrder(m *order) book.LiveOrder {
-	return book.LiveOrder{Order: m.Order, Open: m.open, Shown: m.shown, Waiting: m.waiting, EnteredSeq: m.entered}
+	r := book.LiveOrder{Order: m.Order, Open: m.open, Shown: m.shown, Waiting: m.waiting, EnteredSeq: m.entered}
+	r.Flags |= endingFlag(m)
+	return r
 }
 
 // Export calls visit with every live order in canonical order.
@@ -161,8 +169,14 @@ func (b *Book) Import(r book.LiveOrder) error {
 	if err := book.CheckLiveOrder(&r); err != nil {
 		return err
 	}
-	m := &order{Order: r.Order, open: r.Open, entered: r.EnteredSeq, waiting: r.Waiting}
-	if reason, _ := b.rejectReason(m); reason == event.ReasonDuplicateOrder {
+	m := &order{Order: r.Order, open: r.Open, entered: r.EnteredSeq, waiting: r.Waiting, ending: reasonOf(r.Flags)}
+	m.Flags &= book.FlagPostOnly | book.FlagQuote
+	b.sweeping = b.sweeping || m.ending != event.ReasonNone
+	reason, _ := b.enterRejectReason(m)
+	if reason == event.ReasonNone && !r.Waiting {
+		reason, _ = b.restRejectReason(m)
+	}
+	if reason == event.ReasonDuplicateOrder {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrDuplicate)
 	} else if reason == event.ReasonBookFull || reason == event.ReasonLevelFull {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrFull)

@@ -60,6 +60,11 @@ func (b *Book) electAll(fifo []*order) {
 
 // activate turns a triggered stop into a market or limit order and processes it.
 func (b *Book) activate(n *order) {
+	if reason := b.endReason(n); reason != event.ReasonNone {
+		b.cancelled(n, reason)
+		delete(b.live, n.ID)
+		return
+	}
 	b.emitFor(n, event.Event{Kind: event.Triggered, Aux: int64(n.trigger)})
 	n.waiting, n.entered, n.Stop, n.trigger = false, 0, 0, 0
 	if n.Type == book.Stop {
@@ -67,6 +72,7 @@ func (b *Book) activate(n *order) {
 	} else {
 		n.Type = book.Limit
 	}
+	b.clearTop(n)
 	reason, _ := b.restRejectReason(n)
 	if reason == event.ReasonNone && n.TIF == book.FOK && b.fillable(n) < n.open {
 		reason = event.ReasonFOK
