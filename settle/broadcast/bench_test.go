@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"blockdesk/internal/solana"
-	"blockdesk/internal/solana/ledger"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
 	"blockdesk/settle/broadcast"
@@ -59,8 +58,8 @@ func (e *express) Position(context.Context, rpc.Commitment) (rpc.Position, error
 	return rpc.Position{Slot: e.slot - finalizeSlots, Height: 1}, nil
 }
 
-func (e *express) Transaction(context.Context, solana.Signature, rpc.Commitment) (*ledger.Confirmed, bool, error) {
-	return nil, false, errUnasked
+func (e *express) TransactionFromEach(context.Context, solana.Signature, rpc.Commitment) ([]rpc.NodeTransaction, error) {
+	return nil, errUnasked
 }
 
 func (e *express) Upstreams() int { return 1 }

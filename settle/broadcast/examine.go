@@ -150,11 +150,11 @@ func (t *Tracker) search(ctx context.Context, x *examination, views []rpc.NodeSt
 			if x.deskPaysFee {
 				continue
 			}
-			c, found, err := t.node.Transaction(ctx, sig, rpc.Finalized)
+			hash, found := t.message(ctx, sig)
 			switch {
-			case err != nil || !found:
+			case !found:
 				return verdict{is: verdictWait, problem: ProblemUnread}
-			case tx.MessageHash(c.Tx.Signed) == x.hash:
+			case hash == x.hash:
 				t.setSignature(x, sig)
 				return verdict{is: verdictWait, problem: ProblemLanding}
 			}
@@ -164,6 +164,21 @@ func (t *Tracker) search(ctx context.Context, x *examination, views []rpc.NodeSt
 		return verdict{is: verdictWait, problem: ProblemNodesDown}
 	}
 	return verdict{is: verdictAbsent}
+}
+
+// message returns the hash of the message that has a signature. One honest node is enough,
+// because a signature fits only one message.
+func (t *Tracker) message(ctx context.Context, s solana.Signature) (hash solana.Hash, found bool) {
+	views, err := t.node.TransactionFromEach(ctx, s, rpc.Finalized)
+	if err != nil {
+		return hash, false
+	}
+	for i := range views {
+		if c := views[i].Transaction; c != nil && c.Signature() == s && c.IsSigned() {
+			return tx.MessageHash(c.Tx.Signed), true
+		}
+	}
+	return hash, false
 }
 
 // setSignature stores the signature under which the message is on the chain.

@@ -299,6 +299,35 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
+// TestMissingAmongLiars: a node that hides a transaction does not hold up its end, and one
+// that forges its message under a stranger's signature does not bring it about.
+func TestMissingAmongLiars(t *testing.T) {
+	for name, c := range map[string]struct {
+		landed bool
+		liar   func(m *made) faults
+		want   broadcast.End
+	}{
+		"hidden": {true, func(*made) faults { return faults{hides: true} }, broadcast.Finalized},
+		"forged": {false, func(m *made) faults { return faults{forges: m} }, broadcast.Expired},
+	} {
+		for liar := range 3 {
+			inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
+				k, m := b.forge(1, 100)
+				b.world.nodes[liar].set(c.liar(m))
+				b.crowd(m.reference, 3)
+				if c.landed {
+					b.world.land(m, startSlot+50, false)
+				}
+				b.await(k, m, 0, time.Now().UnixNano()) // its block height is not known, so it is searched for at once
+				await.VirtualSleep(t, 5*time.Minute)
+				if r := b.one(); r.End != c.want {
+					t.Errorf("%s by node %d: %+v", name, liar, r)
+				}
+			})
+		}
+	}
+}
+
 // TestBytesLate: bytes that come when all is over, or nearly so.
 func TestBytesLate(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {

@@ -9,7 +9,6 @@ import (
 
 	"blockdesk/internal/schedule"
 	"blockdesk/internal/solana"
-	"blockdesk/internal/solana/ledger"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/settle/binding"
@@ -23,12 +22,12 @@ type Node interface {
 	Send(ctx context.Context, raw []byte, o rpc.SendOptions) (solana.Signature, error)
 	Statuses(ctx context.Context, list []solana.Signature, search bool) ([]rpc.Status, uint64, error)
 	Position(ctx context.Context, level rpc.Commitment) (rpc.Position, error)
-	Transaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error)
 	// Upstreams returns the number of configured nodes.
 	Upstreams() int
-	// StatusesFromAll and SignaturesFromAll ask each configured node; their results
+	// StatusesFromAll, TransactionFromEach and SignaturesFromAll ask each configured node; their results
 	// have one element for each node, in the same order.
 	StatusesFromAll(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error)
+	TransactionFromEach(ctx context.Context, s solana.Signature, level rpc.Commitment) ([]rpc.NodeTransaction, error)
 	SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory
 }
 

@@ -225,6 +225,10 @@ type faults struct {
 	blind bool
 	// invents has every transaction that there is in some final block.
 	invents bool
+	// hides returns no transaction, and lists none.
+	hides bool
+	// forges is the transaction whose message it returns under every signature.
+	forges *made
 	// mute returns no histories. first is the first slot that it still has.
 	mute  bool
 	first uint64
@@ -352,7 +356,7 @@ func (u *upstream) history(ctx context.Context, a solana.Address, least uint64, 
 		return h
 	}
 	for _, m := range u.named[a] {
-		if m.slot <= final && !f.blind {
+		if m.slot <= final && !f.blind && !f.hides {
 			h.List = append(h.List, rpc.SignatureInfo{Signature: m.signature, Slot: m.slot, Failed: m.fails})
 		}
 	}
@@ -390,18 +394,24 @@ func (w *world) Position(ctx context.Context, level rpc.Commitment) (rpc.Positio
 	return p, err
 }
 
-func (w *world) Transaction(ctx context.Context, s solana.Signature, _ rpc.Commitment) (*ledger.Confirmed, bool, error) {
-	f, tip, err := w.any().call(ctx)
-	if err != nil {
-		return nil, false, err
+func (w *world) TransactionFromEach(ctx context.Context, s solana.Signature, _ rpc.Commitment) ([]rpc.NodeTransaction, error) {
+	views := make([]rpc.NodeTransaction, len(w.nodes))
+	for i, u := range w.nodes {
+		f, tip, err := u.call(ctx)
+		if views[i].Err = err; err != nil {
+			continue
+		}
+		w.mu.Lock()
+		if f.forges != nil {
+			forged := *f.forges.decoded
+			forged.Signatures = []solana.Signature{s}
+			views[i].Transaction = &ledger.Confirmed{Slot: tip, Tx: &forged}
+		} else if m := w.made[s]; m != nil && !f.blind && !f.hides && m.slot != 0 && m.droppedAt == 0 && m.slot <= w.finalized(tip) {
+			views[i].Transaction = &ledger.Confirmed{Slot: m.slot, Tx: m.decoded, Failed: m.fails}
+		}
+		w.mu.Unlock()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	m := w.made[s]
-	if m == nil || f.blind || m.slot == 0 || m.droppedAt != 0 || m.slot > w.finalized(tip) {
-		return nil, false, nil
-	}
-	return &ledger.Confirmed{Slot: m.slot, Tx: m.decoded, Failed: m.fails}, true, nil
+	return views, nil
 }
 
 func (w *world) Upstreams() int { return len(w.nodes) }

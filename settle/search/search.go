@@ -10,7 +10,6 @@ package search
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"slices"
@@ -134,7 +133,7 @@ func (s *Search) read(ctx context.Context, n Node, x *listing, majority int) (ou
 		case views[i].Err != nil:
 			failure = views[i].Err
 			continue
-		case t != nil && !isSigned(t):
+		case t != nil && !t.IsSigned():
 			continue // an invention is no answer
 		}
 		answered++
@@ -158,19 +157,4 @@ func (s *Search) read(ctx context.Context, n Node, x *listing, majority int) (ou
 		return nil, fmt.Errorf("%w: %s", ErrUnread, x.signature)
 	}
 	return nil, nil
-}
-
-// isSigned reports whether every signer has signed the bytes: a node that invents a
-// transaction cannot do that.
-func isSigned(t *ledger.Confirmed) bool {
-	signers := t.Tx.Message.Signers()
-	if len(signers) == 0 || len(signers) != len(t.Tx.Signatures) {
-		return false
-	}
-	for i, signer := range signers {
-		if !ed25519.Verify(signer[:], t.Tx.Signed, t.Tx.Signatures[i][:]) {
-			return false
-		}
-	}
-	return true
 }

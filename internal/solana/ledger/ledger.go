@@ -15,6 +15,7 @@ package ledger
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -102,6 +103,21 @@ type Confirmed struct {
 
 // Signature returns the transaction's id.
 func (c *Confirmed) Signature() solana.Signature { return c.Tx.Signatures[0] }
+
+// IsSigned reports whether every signer has signed the bytes: a node that invents a
+// transaction cannot do that.
+func (c *Confirmed) IsSigned() bool {
+	signers := c.Tx.Message.Signers()
+	if len(signers) == 0 || len(signers) != len(c.Tx.Signatures) {
+		return false
+	}
+	for i, signer := range signers {
+		if !ed25519.Verify(signer[:], c.Tx.Signed, c.Tx.Signatures[i][:]) {
+			return false
+		}
+	}
+	return true
+}
 
 // Program returns the program that an instruction calls. Parse has checked the index.
 func (c *Confirmed) Program(in *tx.Instruction) solana.Address { return c.Keys[in.Program] }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"crypto/ed25519"
 	"encoding/binary"
 	"testing"
 
@@ -12,8 +13,8 @@ import (
 	"blockdesk/settle/store"
 )
 
-// Forge returns a stored transaction without valid signatures, for tests that need many:
-// its signature and its message are made of number alone.
+// Forge returns a stored transaction that no desk has made, for tests that need many: its
+// message is made of number alone.
 func Forge(t testing.TB, claim market.ClaimID, kind cosign.Kind, number uint64, lastValid uint64, at int64) store.Transaction {
 	t.Helper()
 	raw := ForgedBytes(t, number)
@@ -40,20 +41,20 @@ func Forge(t testing.TB, claim market.ClaimID, kind cosign.Kind, number uint64, 
 	return k
 }
 
-// ForgedBytes returns the bytes of a small transaction without valid signatures.
+// ForgedBytes returns the bytes of a small transaction, signed with Key(TakerKey).
 func ForgedBytes(t testing.TB, number uint64) []byte {
 	t.Helper()
 	m := tx.Message{
 		Version: tx.V0, Header: tx.Header{Required: 1, ReadonlyUnsigned: 1},
-		Keys: []solana.Address{{1}, solana.MemoProgram}, Instructions: []tx.Instruction{{Program: 1, Data: []byte("forged")}},
+		Keys: []solana.Address{AddressOf(Key(TakerKey)), solana.MemoProgram}, Instructions: []tx.Instruction{{Program: 1, Data: []byte("forged")}},
 	}
 	binary.BigEndian.PutUint64(m.Blockhash[:], number)
 	s := tx.Transaction{Signatures: make([]solana.Signature, 1), Message: m}
-	s.Signatures[0][0] = 0xff
-	binary.BigEndian.PutUint64(s.Signatures[0][1:], number)
 	raw, err := s.Append(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	signature := raw[1 : 1+ed25519.SignatureSize]
+	copy(signature, ed25519.Sign(Key(TakerKey), raw[1+len(signature):]))
 	return raw
 }
