@@ -242,7 +242,9 @@ func (r *mirrorRig) checkFigures(s *mirrorStatus) {
 	volume := p.volume(len(p.swaps))
 	want := []any{
 		len(p.swaps), volume, ui(p.base.fees), ui(p.quote.fees), len(p.payers), volume, volume,
-		"exact", "exact", json.Number(""), time.Time{}, p.swaps[len(p.swaps)-1].unix,
+		"exact", "exact", json.Number(""),
+		time.Time{},
+		p.swaps[len(p.swaps)-1].unix,
 	}
 	if !slices.Equal(got, want) {
 		r.t.Errorf("figures %v,\nwant %v", got, want)

@@ -176,9 +176,10 @@ func (b *Book) Import(r book.LiveOrder) error {
 	if reason == event.ReasonNone && !r.Waiting {
 		reason, _ = b.restRejectReason(m)
 	}
-	if reason == event.ReasonDuplicateOrder {
+	switch reason {
+	case event.ReasonDuplicateOrder:
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrDuplicate)
-	} else if reason == event.ReasonBookFull || reason == event.ReasonLevelFull {
+	case event.ReasonBookFull, event.ReasonLevelFull:
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrFull)
 	}
 	if r.Waiting {
