@@ -111,27 +111,14 @@ func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit in
 // store.
 func (a *Archive) TradeBefore(in market.InstrumentID, at int64) (t engine.Trade, ok bool, err error) {
 	newest, err := a.Trades(in, 0, 1)
-	if err != nil || len(newest) == 0 || newest[0].At < at {
-		if len(newest) > 0 {
-			t = newest[0]
-		}
-		return t, len(newest) > 0, err
+	if err != nil || len(newest) == 0 {
+		return t, false, err
 	}
-	// The trades below lo are older than at, those from hi on are not.
-	lo, hi := market.TradeID(1), newest[0].ID
-	for lo < hi {
-		mid := lo + (hi-lo)/2
-		found, err := a.Trades(in, mid+1, 1)
-		switch {
-		case err != nil:
-			return t, false, err
-		case len(found) > 0 && found[0].At >= at:
-			hi = found[0].ID
-		default:
-			lo = mid + 1
-		}
+	since, err := a.searchSince(in, at, newest[0].ID+1)
+	if err != nil {
+		return t, false, err
 	}
-	before, err := a.Trades(in, lo, 1)
+	before, err := a.Trades(in, since, 1)
 	if err != nil || len(before) == 0 {
 		return t, false, err
 	}
@@ -224,7 +211,7 @@ func (a *Archive) instruments() (out []market.InstrumentID, err error) {
 // might need count as later than any time: those since the last prune, and those of the
 // day of the last trade before it.
 func (a *Archive) firstSince(in market.InstrumentID, at int64) (market.TradeID, error) {
-	lo, hi := market.TradeID(1), a.follower.prunableTo+1 // the answer lies in [lo, hi]
+	hi := a.follower.prunableTo + 1
 	last, err := a.Trades(in, hi, 1)
 	if err != nil {
 		return 0, err
@@ -232,6 +219,13 @@ func (a *Archive) firstSince(in market.InstrumentID, at int64) (market.TradeID, 
 	if len(last) > 0 && last[0].Ordinal != 0 {
 		at = min(at, Day1.openTime(last[0].At))
 	}
+	return a.searchSince(in, at, hi)
+}
+
+// searchSince returns the id of the first trade at or after a time, or the id after the last
+// one before hi; the answer is at most hi.
+func (a *Archive) searchSince(in market.InstrumentID, at int64, hi market.TradeID) (market.TradeID, error) {
+	lo := market.TradeID(1) // the answer lies in [lo, hi]
 	for lo < hi {
 		mid := lo + (hi-lo)/2
 		newest, err := a.Trades(in, mid+1, 1)
