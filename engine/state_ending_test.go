@@ -247,15 +247,20 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// TestEndingNeedsSlices: a snapshot with ending orders of a state without slices is damaged,
-// and an epoch of an unknown rule is refused.
-func TestEndingNeedsSlices(t *testing.T) {
-	r := newEndingRun(t)
-	for i := range 300 {
+// rest enters n bids of participant 1 at one price.
+func (r *endingRun) rest(n int) {
+	for i := range n {
 		r.apply(Command{Kind: NewOrder, Order: book.Order{
 			ID: market.OrderID(i + 1), Participant: 1, Side: market.Buy, Qty: 1, Price: 5, Type: book.Limit, TIF: book.GTC, STP: book.STPCancelNewest,
 		}}, 2)
 	}
+}
+
+// TestEndingNeedsSlices: a snapshot with ending orders of a state without slices is damaged,
+// and an epoch of an unknown rule is refused.
+func TestEndingNeedsSlices(t *testing.T) {
+	r := newEndingRun(t)
+	r.rest(300)
 	r.apply(Command{Kind: MassCancel, Order: book.Order{Participant: 1}}, 3)
 	data := r.states[0].AppendSnapshot(nil)
 	const flagsAt = 10
@@ -276,11 +281,7 @@ func TestEndingNeedsSlices(t *testing.T) {
 // TestEndingSnapshotGolden pins the bytes of version 5, with ending orders.
 func TestEndingSnapshotGolden(t *testing.T) {
 	r := newEndingRun(t)
-	for i := range 260 {
-		r.apply(Command{Kind: NewOrder, Order: book.Order{
-			ID: market.OrderID(i + 1), Participant: 1, Side: market.Buy, Qty: 1, Price: 5, Type: book.Limit, TIF: book.GTC, STP: book.STPCancelNewest,
-		}}, 2)
-	}
+	r.rest(260)
 	r.apply(Command{Kind: MassCancel, Order: book.Order{Participant: 1}}, 3)
 	r.apply(Command{Kind: NewOrder, Order: book.Order{
 		ID: 300, Participant: 1, Side: market.Sell, Qty: 1, Price: 6, Type: book.Limit, TIF: book.GTC, STP: book.STPCancelNewest,
