@@ -267,32 +267,32 @@ func (r *mirrorRig) checkSnapshot(s *recordedSnapshot) {
 	}
 }
 
+// poolList is the document of all mirrored pools.
+type poolList struct {
+	Pools []struct {
+		Symbol, Base, Quote string
+		ID                  string `json:"pool_id"`
+		BaseAtoms           string `json:"base_vault_balance_atoms"`
+		QuoteAtoms          string `json:"quote_vault_balance_atoms"`
+		Slot                uint64
+	}
+}
+
 // checkPools compares the documents of pools and tokens with the ledger.
 func (r *mirrorRig) checkPools() {
 	r.t.Helper()
-	var list struct {
-		Pools []struct {
-			Symbol, Base, Quote string
-			ID                  string `json:"pool_id"`
-			BaseAtoms           string `json:"base_vault_balance_atoms"`
-			QuoteAtoms          string `json:"quote_vault_balance_atoms"`
-			Slot                uint64
-		}
-	}
 	// A second pool may be read a slot later than the first, which the status record follows.
-	await.True(r.t, "pools of the last slot", func() bool {
-		programtest.GetJSON(r.t, r.s.Addresses.API+"/api/v1/market/pools", &list)
-		behind := 0
-		for i := range list.Pools {
-			if list.Pools[i].Slot != r.now() {
-				behind++
+	list := await.Value(r.t, fmt.Sprintf("%d pools of slot %d", len(r.m.pools), r.now()), func() (l poolList) {
+		programtest.GetJSON(r.t, r.s.Addresses.API+"/api/v1/market/pools", &l)
+		return l
+	}, func(l poolList) bool {
+		for i := range l.Pools {
+			if l.Pools[i].Slot != r.now() {
+				return false
 			}
 		}
-		return behind == 0
+		return len(l.Pools) == len(r.m.pools)
 	})
-	if len(list.Pools) != len(r.m.pools) {
-		r.t.Fatalf("%d pools", len(list.Pools))
-	}
 	for i, p := range r.m.pools {
 		got := list.Pools[i]
 		if got.Symbol != p.symbol || got.ID != chaintest.Text(p.at) || got.BaseAtoms != fmt.Sprint(p.base.atoms) || got.QuoteAtoms != fmt.Sprint(p.quote.atoms) {
