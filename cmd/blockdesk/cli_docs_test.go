@@ -86,22 +86,20 @@ func each(cmd *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// cliReference writes the document: topics, then all commands as the help has them.
+// cliReference writes the document: a table of commands for each group of the help.
 func cliReference(tree *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("# Commands\n\nFor operators and engineers who type commands: each one with its flags and examples, as `blockdesk help` prints them. Made by `UPDATE_GOLDEN=1 go test ./cmd/blockdesk -run TestCLIDocument`: change the help, not this file.\n\n")
+	b.WriteString("# Commands\n\nFor operators and engineers who type commands. After reading this page you know which command does what; `blockdesk help COMMAND` explains it, with its flags and examples. The page is made by `UPDATE_GOLDEN=1 go test ./cmd/blockdesk -run TestCLIDocument`: change the help, not this file.\n\n")
 	top := describe(tree)
-	fmt.Fprintf(&b, "%s\n\nEvery command takes these flags:\n\n", top.Text)
-	for _, f := range flagLines(flagsHelp(tree.PersistentFlags())) {
-		fmt.Fprintf(&b, "- `%s`: %s\n", f[0], code(f[1]))
-	}
-	b.WriteString("\nA command also takes the flags of the command that it belongs to.\n")
+	b.WriteString("Every command takes these flags:\n\n")
+	writeFlags(&b, flagsHelp(tree.PersistentFlags()))
 	writeOperatorFlags(&b, tree)
+	b.WriteString("\nThe columns below have the flags that a command needs beside its name, and those that it also takes; a command takes the flags of the command above it too.\n")
 	group := ""
 	for _, c := range top.Commands {
 		if c.Group != group {
 			group = c.Group
-			fmt.Fprintf(&b, "\n## %s\n", group)
+			fmt.Fprintf(&b, "\n## %s\n\n| command | what it does | flags |\n|---|---|---|\n", group)
 		}
 		sub, _, err := tree.Find([]string{c.Name})
 		if err != nil {
@@ -109,13 +107,9 @@ func cliReference(tree *cobra.Command) string {
 		}
 		each(sub, func(cmd *cobra.Command) { writeCommand(&b, cmd) })
 	}
-	b.WriteString("\n## Topics\n")
+	b.WriteString("\n## Topics\n\n| topic | what it explains |\n|---|---|\n")
 	for _, t := range top.Topics {
-		sub, _, err := tree.Find([]string{t.Name})
-		if err != nil {
-			panic(err)
-		}
-		fmt.Fprintf(&b, "\n### blockdesk help %s\n\n```text\n%s\n```\n", t.Name, describe(sub).Text)
+		fmt.Fprintf(&b, "| `blockdesk help %s` | %s |\n", t.Name, t.About)
 	}
 	return b.String()
 }
@@ -135,28 +129,32 @@ func writeOperatorFlags(b *strings.Builder, tree *cobra.Command) {
 		flags = slices.DeleteFunc(flagsHelp(cmd.PersistentFlags()), func(f flagHelp) bool { return !slices.Contains(askingFlags, f.Name) })
 	})
 	fmt.Fprintf(b, "\nCommands that ask the running service (%s) also take:\n\n", strings.Join(names, ", "))
+	writeFlags(b, flags)
+}
+
+func writeFlags(b *strings.Builder, flags []flagHelp) {
 	for _, f := range flagLines(flags) {
 		fmt.Fprintf(b, "- `%s`: %s\n", f[0], code(f[1]))
 	}
 }
 
+// writeCommand writes the row of a command: what it needs stands in the first column.
 func writeCommand(b *strings.Builder, cmd *cobra.Command) {
 	h := describe(cmd)
-	fmt.Fprintf(b, "\n### %s\n\n%s\n\n```text\n%s\n", h.Command, code(h.Text), h.Usage)
-	if h.Examples != "" {
-		fmt.Fprintf(b, "\n%s\n", h.Examples)
+	usage := strings.TrimPrefix(strings.TrimSuffix(h.Usage, " [flags]"), cmd.Root().Name()+" ")
+	var others []string
+	for _, f := range h.Flags {
+		switch {
+		case f.Name == "help" || slices.Contains(askingFlags, f.Name) || cmd.Root().PersistentFlags().Lookup(f.Name) != nil:
+		case f.Required && f.Type != "":
+			usage += " --" + f.Name + " …"
+		case f.Required:
+			usage += " --" + f.Name
+		default:
+			others = append(others, "`--"+f.Name+"`")
+		}
 	}
-	b.WriteString("```\n")
-	own := slices.DeleteFunc(h.Flags, func(f flagHelp) bool {
-		return f.Name == "help" || slices.Contains(askingFlags, f.Name) || cmd.Root().PersistentFlags().Lookup(f.Name) != nil
-	})
-	if len(own) == 0 {
-		return
-	}
-	b.WriteString("\n")
-	for _, f := range flagLines(own) {
-		fmt.Fprintf(b, "- `%s`: %s\n", f[0], code(f[1]))
-	}
+	fmt.Fprintf(b, "| `%s` | %s | %s |\n", strings.ReplaceAll(usage, "|", `\|`), code(h.About), strings.Join(others, ", "))
 }
 
 var angle = regexp.MustCompile(`[<>*_]`)
