@@ -173,16 +173,29 @@ func TestMetrics(t *testing.T) {
 }
 
 // checkReference compares the table of docs/metrics.md with what there is;
-// UPDATE_GOLDEN=1 writes it.
+// UPDATE_GOLDEN=1 writes it. The name of a counter ends in _total, a histogram says that
+// it is one, and everything else is a gauge.
 func checkReference(t *testing.T, known map[string]*family) {
 	var table strings.Builder
-	table.WriteString("| metric | kind | labels | meaning |\n|---|---|---|---|\n")
+	table.WriteString("| metric | meaning |\n|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		if f := known[name]; strings.HasPrefix(name, "blockdesk_") {
-			delete(f.labels, "le")
-			labels := strings.Join(slices.Sorted(maps.Keys(f.labels)), ", ")
-			fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", name, f.kind, labels, f.help)
+		f := known[name]
+		if !strings.HasPrefix(name, "blockdesk_") {
+			continue
 		}
+		if (f.kind == "counter") != strings.HasSuffix(name, "_total") {
+			t.Errorf("%s is a %s", name, f.kind)
+		}
+		delete(f.labels, "le")
+		shown := name
+		if len(f.labels) > 0 {
+			shown += "{" + strings.Join(slices.Sorted(maps.Keys(f.labels)), ",") + "}"
+		}
+		help := f.help
+		if f.kind == "histogram" {
+			help = "Histogram. " + help
+		}
+		fmt.Fprintf(&table, "| `%s` | %s |\n", shown, help)
 	}
 	path := filepath.Join("..", "..", "docs", "metrics.md")
 	have := string(programtest.Must(os.ReadFile(path)))
