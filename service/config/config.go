@@ -29,7 +29,7 @@ type Config struct {
 	DataDir        string          `yaml:"data_dir" default:"data" form:"folder" is:"own" about:"folder of the journal and of all stores"`
 	Role           string          `yaml:"role" default:"all" words:"all,node,follower" about:"all: the whole service; node: without WebSocket and stream; follower: reads only. See \"A group of nodes\""`
 	Demo           bool            `yaml:"demo" about:"demo participants, prices and keys; loopback addresses only"`
-	DemoHistory    int             `yaml:"demo_history_hours" range:"0 to 72 hours" about:"with demo: hours that its bots have traded in simulated time before the first start; make run has 25"`
+	DemoHistory    int             `yaml:"demo_history_hours" range:"0 to 72 hours" about:"with demo: hours of simulated trading before the first start; make run has 25"`
 	Log            Log             `yaml:"log" about:"the log, on standard error"`
 	Listen         Listen          `yaml:"listen" about:"port 0 takes a free one; addresses.json in the data folder has it"`
 	URLs           URLs            `yaml:"urls" about:"public URLs that documents print"`
@@ -50,12 +50,12 @@ type Config struct {
 	TrustedProxies []string        `yaml:"trusted_proxies" form:"proxy" is:"own" about:"proxies whose X-Forwarded-For is trusted"`
 	Instruments    []Instrument    `yaml:"instruments" range:"1 to 10000" about:"more may be added at the end"`
 	RFQ            RFQ             `yaml:"rfq" about:"the desk"`
-	Prices         Prices          `yaml:"prices" range:"0 to 64" about:"sources of dollar prices, by asset; an asset without an entry has the price that an operator sets. See below"`
+	Prices         Prices          `yaml:"prices" range:"0 to 64" about:"sources of dollar prices, by asset; see below"`
 	Chain          Chain           `yaml:"chain" about:"without a node nothing is settled: claims answer CHAIN_UNAVAILABLE"`
 	Settle         Settle          `yaml:"settle" about:"settlement of claims"`
 	Mirror         Mirror          `yaml:"mirror" about:"sources of mirrored instruments; without pairs nothing is read"`
 	Operators      []OperatorToken `yaml:"operators" range:"0 to 128" about:"operators of the desk; none: serve makes one. See below"`
-	Groups         []Group         `yaml:"groups" range:"0 to 63" about:"groups of processes that split the instruments, the same list in all processes; none: this process has all. See below"`
+	Groups         []Group         `yaml:"groups" range:"0 to 63" about:"groups that split the instruments, the same list in all processes; see below"`
 	Routing        Routing         `yaml:"routing" about:"between groups"`
 	// allInstruments are those of all groups, set by SelectGroup.
 	allInstruments []Instrument
@@ -88,7 +88,7 @@ type URLs struct {
 
 // Durability says when a command counts as durable.
 type Durability struct {
-	Mode       string `yaml:"mode" default:"sync" words:"sync,interval,quorum" about:"sync: acknowledged means on disk; interval: a power failure may lose the last interval_ms; quorum: on the disks of a majority, with raft"`
+	Mode       string `yaml:"mode" default:"sync" words:"sync,interval,quorum" about:"sync: acknowledged means on disk; interval: written, a power failure may lose interval_ms; quorum: on the disks of a majority"`
 	IntervalMS int    `yaml:"interval_ms" default:"5" range:"1 to 1000" unit:"ms" about:"how much a power failure may lose in mode interval"`
 }
 
@@ -162,7 +162,7 @@ type NATS struct {
 	StreamMiB       int      `yaml:"stream_mib" default:"1024" range:"16 to 1048576" unit:"MiB" about:"frames that the stream keeps for followers that start or fell behind"`
 	StreamReplicas  int      `yaml:"stream_replicas" default:"1" range:"1 to 5" unit:"servers" about:"copies of the stream: 1, 3 or 5"`
 	MaxStaleMS      int      `yaml:"max_stale_ms" default:"2000" range:"300 to 600000" unit:"ms" about:"how far a follower may be behind and still be ready"`
-	MaxBehindMS     int      `yaml:"max_behind_ms" default:"10000" range:"300 to 600000" unit:"ms" about:"a follower that is behind for longer serves nothing until it is level again; at least max_stale_ms"`
+	MaxBehindMS     int      `yaml:"max_behind_ms" default:"10000" range:"300 to 600000" unit:"ms" about:"behind for longer it serves nothing until it is in sync; at least max_stale_ms"`
 }
 
 // FIX configures the FIX gateway.
@@ -201,7 +201,7 @@ type HTTP struct {
 	RFQWritesBurst      int `yaml:"rfq_writes_burst" default:"10" range:"1 to 1000000" unit:"requests" about:"of these at once"`
 	DvPPerMinute        int `yaml:"dvp_per_minute" default:"3" range:"0 to 1000" unit:"requests/min" about:"DvP builds and submits together, in any 60 s, of a client IP; 0: no limit"`
 	HandshakePerMinute  int `yaml:"handshake_per_minute" default:"10" range:"0 to 60000000" unit:"requests/min" about:"nonces of a client IP; 0: no limit"`
-	TokensPerHour       int `yaml:"tokens_per_hour" range:"0 to 3600" unit:"tokens/h" about:"DvP tokens of a client IP, evenly spread; 0: 1, in a demo 3600. All clients together get 262144 in 7 days"`
+	TokensPerHour       int `yaml:"tokens_per_hour" range:"0 to 3600" unit:"tokens/h" about:"DvP tokens of a client IP, evenly spread; 0: 1, in a demo 3600. All clients: 262144 in 7 days"`
 }
 
 // Operator describes the operator of the service, as GET / shows it.
@@ -253,24 +253,24 @@ type RFQ struct {
 	Enabled     bool `yaml:"enabled" default:"true" about:"false: no desk routes and no operator; the tickets stay as they are"`
 	QuoteTTLS   int  `yaml:"quote_ttl_s" default:"15" range:"1 to 3600" unit:"s" about:"how long a quote holds"`
 	ClaimTTLS   int  `yaml:"claim_ttl_s" default:"120" range:"1 to 86400" unit:"s" about:"how long a claim waits for its payment"`
-	LateWindowS int  `yaml:"late_window_s" default:"0" range:"0 to 2592000" unit:"s" about:"no effect since 0.2.0: the time of a payment's block decides, and a later one is refunded"`
-	GraceS      int  `yaml:"grace_s" default:"30" range:"0 to 3600" unit:"s" about:"how long capacity stays reserved after that for a payment in an earlier block that is not final yet"`
-	FirmBpsUSDC int  `yaml:"firm_bps_usdc" default:"100" range:"1 to 9999" unit:"bps" about:"how far the market may move against the desk after a claim paid in USDC; beyond it the payment is refunded"`
+	LateWindowS int  `yaml:"late_window_s" default:"0" range:"0 to 2592000" unit:"s" about:"no effect since 0.2.0: later payments are refunded"`
+	GraceS      int  `yaml:"grace_s" default:"30" range:"0 to 3600" unit:"s" about:"how long capacity stays reserved after that, until a payment before it is final"`
+	FirmBpsUSDC int  `yaml:"firm_bps_usdc" default:"100" range:"1 to 9999" unit:"bps" about:"how far the price may move against the desk after a claim in USDC; beyond it the payment is refunded"`
 	FirmBpsSOL  int  `yaml:"firm_bps_sol" default:"150" range:"1 to 9999" unit:"bps" about:"the same of SOL"`
 	// The limits of claims without a proof of the wallet's key.
-	UnprovenTTLS     int          `yaml:"unproven_ttl_s" default:"45" range:"1 to 86400" unit:"s" about:"how long a claim without proof of its wallet waits until its payment is seen; then claim_ttl_s"`
-	UnprovenUSDPerIP string       `yaml:"unproven_usd_per_ip" default:"25000" unit:"USD" form:"USD amount" about:"most that claims without proof of a client IP may reserve at once; 0: claims need the proof"`
-	UnprovenShareBps int          `yaml:"unproven_share_bps" default:"3000" range:"0 to 10000" unit:"bps" about:"most that all claims without proof may reserve at once, of what claims with proof have left of a tranche and of the pair's inventory"`
+	UnprovenTTLS     int          `yaml:"unproven_ttl_s" default:"45" range:"1 to 86400" unit:"s" about:"claim_ttl_s of a claim without proof of its wallet, until its payment is seen"`
+	UnprovenUSDPerIP string       `yaml:"unproven_usd_per_ip" default:"25000" unit:"USD" form:"USD amount" about:"most that a client IP may reserve without proof; 0: claims need the proof"`
+	UnprovenShareBps int          `yaml:"unproven_share_bps" default:"3000" range:"0 to 10000" unit:"bps" about:"share of a tranche, and of the pair's inventory, that all claims without proof may reserve at once of what claims with proof leave"`
 	DustUSDC         string       `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"a payment's surplus up to it is kept; of a larger one a refund is due"`
 	DustSOL          string       `yaml:"dust_sol" default:"0.0001" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
 	FeeBps           int          `yaml:"fee_bps" default:"500" range:"0 to 9999" unit:"bps" about:"fee, included in the payment and shown separately"`
 	WalletClaims     int          `yaml:"wallet_claims" default:"8" range:"1 to 65535" unit:"claims" about:"claims that a wallet may have reserved at once"`
-	Ladder           []LadderStep `yaml:"ladder" about:"discounts of the public ladder: each fill size once; a larger one never has the smaller discount"`
+	Ladder           []LadderStep `yaml:"ladder" about:"discounts of the public ladder; a larger fill never has the smaller one"`
 	USDCMint         string       `yaml:"usdc_mint" default:"PLaceho1derUSDCmintxxxxxxxxxxxxxxxxxxxxxxxx" form:"address" about:"mint of USDC; the default is a placeholder: no chain has it"`
 	PayTo            PayTo        `yaml:"pay_to" about:"wallets of the desk; a rail without an address is not sold"`
 	SOLPriceUSD      string       `yaml:"sol_price_usd" unit:"USD" form:"USD" about:"dollars a SOL; empty: an operator sets it"`
 	SOLMaxAgeS       int          `yaml:"sol_max_age_s" default:"3600" range:"0 to 604800" unit:"s" about:"with an older price nothing is sold; 0: any age"`
-	Pairs            []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: the default pairs whose instruments exist. Pairs may be added, not removed"`
+	Pairs            []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: these, if their instruments exist. Pairs may be added, not removed"`
 }
 
 // LadderStep is the discount of one fill size of the public ladder.
@@ -324,9 +324,9 @@ type Chain struct {
 	RPCURLs          string `yaml:"rpc_urls" form:"nodes" is:"secret" about:"Solana nodes, in the order of preference; empty: nothing is settled"`
 	TimeoutMS        int    `yaml:"timeout_ms" default:"8000" range:"100 to 60000" unit:"ms" is:"own" about:"a call with all its tries"`
 	AttemptTimeoutMS int    `yaml:"attempt_timeout_ms" default:"4000" range:"100 to 60000" unit:"ms" is:"own" about:"one try; at most chain.timeout_ms"`
-	SandboxDir       string `yaml:"sandbox_dir" form:"folder" is:"own" about:"server of the local chain; empty: what the program contains, or internal/sandbox beside or above it"`
-	Network          string `yaml:"network" words:",mainnet,devnet,testnet,local" about:"network of the nodes, by the hash of its first block: nodes of another one are refused; empty: the one they are on"`
-	TrustSingleNode  bool   `yaml:"trust_single_node" about:"true: a single node of a public network is believed; else serve refuses to start with one"`
+	SandboxDir       string `yaml:"sandbox_dir" form:"folder" is:"own" about:"the local chain's server; empty: what the program contains, or internal/sandbox"`
+	Network          string `yaml:"network" words:",mainnet,devnet,testnet,local" about:"network that the nodes must be on; empty: the one they are on"`
+	TrustSingleNode  bool   `yaml:"trust_single_node" about:"true: serve starts with a single node of a public network"`
 	BlockhashSlots   int    `yaml:"blockhash_slots" default:"150" range:"150 to 100000" unit:"slots" about:"how long a blockhash lives; more than 150 on a local chain only"`
 }
 

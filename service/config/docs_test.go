@@ -141,8 +141,8 @@ func (k *Key) comment() string {
 	values := ""
 	switch {
 	case k.high != 0:
-		values = fmt.Sprintf("%d to %d ", k.low, k.high)
-	case k.Words != nil && !strings.Contains(k.About, k.Words[0]+":"):
+		values = fmt.Sprintf("%d–%d ", k.low, k.high)
+	case k.Words != nil && !strings.Contains(k.About, k.Words[len(k.Words)-1]+":"):
 		values = k.words()
 	}
 	if values = strings.TrimSpace(values + k.Unit); values != "" {
@@ -154,17 +154,21 @@ func (k *Key) comment() string {
 // documentedItems is a table of the keys of lists that are empty by default.
 func documentedItems() string {
 	var b strings.Builder
-	b.WriteString("| key | unit | range | |\n|---|---|---|---|\n")
+	b.WriteString("| key | meaning |\n|---|---|\n")
 	for i := range Keys {
 		k := &Keys[i]
 		list, _, isItem := strings.Cut(strings.Replace(k.Path, "."+anyName, "[]", 1), "[]")
-		if isItem && list != "instruments" && !strings.HasPrefix(list, "rfq.") {
-			about := k.About
-			if k.Default != "" {
-				about += " (default " + strings.ReplaceAll(k.Default, ",", ", ") + ")"
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Path, k.Unit, k.Range(), about)
+		if !isItem || list == "instruments" || strings.HasPrefix(list, "rfq.") {
+			continue
 		}
+		about := k.comment()
+		if k.form.name != "" && !strings.HasSuffix(about, ")") {
+			about += " (" + k.form.name + ")"
+		}
+		if k.Default != "" {
+			about += "; default " + strings.ReplaceAll(k.Default, ",", ", ")
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", k.Path, about)
 	}
 	return b.String()
 }
