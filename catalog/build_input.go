@@ -55,6 +55,8 @@ type History interface {
 	// TradeBefore returns the last trade before a time in Unix nanoseconds; ok is false if
 	// there is none.
 	TradeBefore(in market.InstrumentID, at int64) (t engine.Trade, ok bool, err error)
+	// Traders returns how many participants have traded on an instrument's own book.
+	Traders(in market.InstrumentID) uint64
 	// CompleteSince returns the time since which no trade is missing, Unix nanoseconds.
 	CompleteSince() int64
 }

@@ -286,6 +286,7 @@ func (b *builder) matched(in *market.Instrument, quote market.USDPrice) (t Total
 		return t
 	}
 	t.MatchedTrades, t.MatchedUSD = trades, volume
+	t.Traders, t.TradersFrom = b.History.Traders(in.ID), tradersOfBook
 	return t
 }
 

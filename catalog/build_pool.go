@@ -6,8 +6,11 @@ import (
 	"blockdesk/mirror"
 )
 
-// tradersFrom is how traders are counted (activity_totals).
-const tradersFrom = "distinct_fee_payers_of_decoded_swaps"
+// How traders are counted: traders_estimated_source of activity_totals.
+const (
+	tradersFrom   = "distinct_fee_payers_of_decoded_swaps"
+	tradersOfBook = "distinct_participants_of_matched_trades"
+)
 
 // usdSum returns the value of both sides, each rounded down; a side without a price counts
 // as zero.

@@ -19,11 +19,19 @@ type factsScene struct {
 	candles     map[archive.Interval][]archive.Candle // of instrument 0, oldest first
 	at          int64
 	unbroken    int64
+	traders     uint64 // of instrument 0
 	mirror      Mirror
 }
 
 func (s *factsScene) View(in market.InstrumentID) *engine.View { return s.views[in] }
 func (s *factsScene) CompleteSince() int64                     { return s.unbroken }
+
+func (s *factsScene) Traders(in market.InstrumentID) uint64 {
+	if in != 0 {
+		return 0
+	}
+	return s.traders
+}
 
 func (s *factsScene) TradeBefore(in market.InstrumentID, at int64) (engine.Trade, bool, error) {
 	return s.trade, in == 0 && s.trade.ID != 0 && s.trade.At < at, nil
@@ -242,7 +250,9 @@ func TestMatchedTotals(t *testing.T) {
 		t.Errorf("without the quote asset's price: %+v", got)
 	}
 	s.views[1] = quoted(1, 2_000_000, 2_000_000) // SLUSD is two dollars
-	if got := s.pairs(nil)[0].Totals; got.MatchedTrades != 6 || got.MatchedUSD != 12_000_000 || got.OnchainSwaps != 0 {
+	s.traders = 7
+	if got := s.pairs(nil)[0].Totals; got.MatchedTrades != 6 || got.MatchedUSD != 12_000_000 || got.OnchainSwaps != 0 ||
+		got.Traders != 7 || got.TradersFrom != tradersOfBook {
 		t.Errorf("six SLUSD in six trades: %+v", got)
 	}
 	if got := s.pairs(nil)[1].Totals; got.MatchedTrades != 0 || got.MatchedUSD != 0 {

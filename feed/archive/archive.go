@@ -60,7 +60,10 @@ func New(o Options, store kv.Store) (*Archive, error) {
 			return f.cursor.seq, err
 		},
 	})
-	return a, err
+	if err != nil {
+		return nil, err
+	}
+	return a, a.loadTraders()
 }
 
 // Cursor returns the Seq of the last command whose events are stored, though perhaps not

@@ -71,7 +71,9 @@ func drawEvents(t *rapid.T) []event.Event {
 			in := market.InstrumentID(rapid.IntRange(0, 2).Draw(t, "in"))
 			price, qty := market.Price(rapid.IntRange(1, 9).Draw(t, "price")), market.Qty(rapid.IntRange(1, 9).Draw(t, "qty"))
 			if in != mirror {
-				out = append(out, trade(seq, id, in, at, price, qty))
+				e := trade(seq, id, in, at, price, qty)
+				e.Participant, e.Code = market.ParticipantID(rapid.IntRange(1, 5).Draw(t, "taker")), uint16(rapid.IntRange(1, 5).Draw(t, "maker"))
+				out = append(out, e)
 				continue
 			}
 			ordinal++
@@ -112,6 +114,17 @@ func model(events []event.Event, in market.InstrumentID, interval Interval) []Ca
 	return out
 }
 
+// tradersOf counts the participants of an instrument's trades.
+func tradersOf(events []event.Event, in market.InstrumentID) uint64 {
+	seen := map[uint16]bool{}
+	for _, e := range events {
+		if e.Kind == event.Traded && e.Instrument == in {
+			seen[uint16(e.Participant)], seen[e.Code] = true, true
+		}
+	}
+	return uint64(len(seen))
+}
+
 // holds compares everything that the archive returns with the events.
 func holds(t interface{ Fatalf(string, ...any) }, a *Archive, events []event.Event) {
 	for in := market.InstrumentID(0); in <= mirror; in++ {
@@ -120,6 +133,9 @@ func holds(t interface{ Fatalf(string, ...any) }, a *Archive, events []event.Eve
 			if want := model(events, in, i); err != nil || !reflect.DeepEqual(got, want) {
 				t.Fatalf("instrument %d, %s: %v\n got %+v\nwant %+v", in, i, err, got, want)
 			}
+		}
+		if got, want := a.Traders(in), tradersOf(events, in); got != want {
+			t.Fatalf("instrument %d: %d traders, want %d", in, got, want)
 		}
 		var want []engine.Trade
 		for _, e := range slices.Backward(events) {

@@ -39,6 +39,7 @@ type follower struct {
 	unsynced bool
 	key      []byte
 	value    []byte
+	traders  traders
 
 	// prunableTo is the last trade that the journal cannot lose any more: as of the last
 	// prune or the recovery.
@@ -141,6 +142,7 @@ func (f *follower) apply(e *event.Event) error {
 	}
 	f.key, f.value = tradeKey(f.key[:0], e.Instrument, t.ID), appendTrade(f.value[:0], &t)
 	f.batch.Set(f.key, f.value)
+	f.addTraders(e, t.ID)
 	f.cursor.trade = t.ID
 	f.trades++
 	f.archive.trades.Add(1)

@@ -16,11 +16,13 @@ import (
 //	c                                  cursor: see appendCursor
 //	t instrument ^TradeID              at i64 · Seq u64 · price i64 · qty i64 · side u8,
 //	                                   if mirrored also · ordinal u64
+//	p instrument participant           first TradeID of the participant there, u64
 //	k instrument interval ^open        open, high, low, close i64 · volume i64 ·
 //	                                   quote u128 · trades u64
 const (
 	keyTrade  byte = 't'
 	keyCandle byte = 'k'
+	keyTrader byte = 'p'
 
 	layoutVersion = 1
 
@@ -30,6 +32,8 @@ const (
 	mirroredSize  = tradeSize + 8 // a trade with its ordinal
 	candleKeySize = 12
 	candleSize    = 64
+	traderKeySize = 5
+	traderSize    = 8
 )
 
 // ErrLayout means that the store has a record that this version cannot read.
@@ -43,6 +47,11 @@ func tradeKey(dst []byte, in market.InstrumentID, id market.TradeID) []byte {
 // tradesEnd returns the key after an instrument's oldest trade.
 func tradesEnd(in market.InstrumentID) []byte {
 	return append(tradeKey(nil, in, 0), 0)
+}
+
+func traderKey(dst []byte, in market.InstrumentID, p market.ParticipantID) []byte {
+	dst = binary.BigEndian.AppendUint16(append(dst, keyTrader), uint16(in))
+	return binary.BigEndian.AppendUint16(dst, uint16(p))
 }
 
 func candleKey(dst []byte, in market.InstrumentID, i Interval, open int64) []byte {

@@ -54,6 +54,7 @@ func (a *Archive) Reconcile(seq uint64) error {
 			continue // the journal lost no trade of this instrument
 		}
 		f.batch.DeleteRange(tradeKey(nil, in, ^market.TradeID(0)), tradeKey(nil, in, kept))
+		f.forgetTraders(in, kept)
 		for i := Minute1; i <= Day1; i++ {
 			open := i.openTime(since)
 			f.batch.DeleteRange(candleKey(nil, in, i, -1), candleKey(nil, in, i, open-1))
