@@ -23,8 +23,8 @@ func NewFacts(in *Input) *Facts {
 		k := b.mirroredPair(canonical.Symbol)
 		f.Chain = mirrorChain(state, k, canonical.Source == market.Mirrored)
 		f.Snapshots = k.snapshots(in.At, b.dollars(canonical.Quote), in.Service.FeeBps)
-		b.addReadings(f.Tokens)
 	}
+	b.addReadings(f.Tokens)
 	return f
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"blockdesk/desk"
 	"blockdesk/engine"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
@@ -262,6 +263,28 @@ func TestMirroredTokens(t *testing.T) {
 	s.first().Reasons, s.second().Reasons = mirror.Reasons(0).With(mirror.NotRead), mirror.Reasons(0).With(mirror.NotRead)
 	if got := tokenText(); got != "SLUSD 6\nUSDC 6\n92C 9\n" {
 		t.Errorf("before anything is read the tokens are\n%s", got)
+	}
+}
+
+// TestSettlementTokens: where no market is mirrored, supplies and the desk's accounts are
+// those that settlement has read.
+func TestSettlementTokens(t *testing.T) {
+	s := newChainScene()
+	s.mirror = Mirror{}
+	in := s.input(nil)
+	in.Tokens = []Token{{Symbol: "SLUSD", Decimals: 6, Mint: solana.Base58(sceneSLUSD)}, {Symbol: "92C", Decimals: 9}}
+	in.Settlement = &Settlement{Balances: []desk.Balance{
+		{Asset: "SOL", Atoms: 7, Slot: sceneSlot},
+		{Asset: "SLUSD", Mint: solana.Base58(sceneSLUSD), Atoms: 5, Account: market.Address(sceneReserve), Supply: 60, Slot: sceneSlot},
+		{Asset: "stranger", Mint: solana.Base58(scene92C), Atoms: 9, Supply: 90, Slot: sceneSlot},
+	}}
+	tokens := NewFacts(in).Tokens
+	if t0 := &tokens[0]; t0.Supply == nil || *t0.Supply != 60 || len(t0.Accounts) != 1 ||
+		t0.Accounts[0] != (Account{Address: solana.Base58(sceneReserve), Amount: 5, Role: DeskInventory, Label: "desk", Slot: sceneSlot}) {
+		t.Errorf("the base token is %+v", t0)
+	}
+	if t1 := &tokens[1]; t1.Supply != nil || len(t1.Accounts) != 0 {
+		t.Errorf("a token without a mint is %+v", t1)
 	}
 }
 

@@ -94,6 +94,8 @@ type Settlement struct {
 	// Unmatched counts the payments that match no claim, UnmatchedItems are the first of them.
 	Unmatched      int
 	UnmatchedItems []desk.MoneyItem
+	// Balances are those of the desk's wallet, with the supplies of their mints.
+	Balances []desk.Balance
 }
 
 // desk sums up tickets, claims and refunds.

@@ -3,26 +3,25 @@ package catalog
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 )
 
-// addReadings fills in the tokens' supplies and accounts. If two pairs have read the same
-// account, the later reading counts.
+// addReadings fills in the tokens' supplies and accounts, as the mirrored pairs and
+// settlement have read them. Of two readings of one account the later counts.
 func (b *builder) addReadings(tokens []Token) {
 	supplied := map[string]uint64{} // the slot of each token's supply
-	add := func(k *mirroredPair, symbol, mint string, supply market.Amount) {
-		i := slices.IndexFunc(tokens, func(t Token) bool { return t.Symbol == symbol })
-		if i < 0 || tokens[i].Mint != mint {
+	add := func(mint string, slot uint64, supply market.Amount, accounts ...Account) {
+		i := slices.IndexFunc(tokens, func(t Token) bool { return t.Mint == mint })
+		if i < 0 || mint == "" {
 			return
 		}
-		t, slot := &tokens[i], k.state.At.Slot
-		if t.Supply == nil || slot > supplied[symbol] {
-			t.Supply, supplied[symbol] = &supply, slot
+		t := &tokens[i]
+		if t.Supply == nil || slot > supplied[mint] {
+			t.Supply, supplied[mint] = &supply, slot
 		}
-		for _, a := range k.accountsOf(mint) {
+		for _, a := range accounts {
 			switch at := slices.IndexFunc(t.Accounts, func(o Account) bool { return o.Address == a.Address }); {
 			case at < 0:
 				t.Accounts = append(t.Accounts, a)
@@ -36,9 +35,16 @@ func (b *builder) addReadings(tokens []Token) {
 		if !k.wasRead() {
 			continue
 		}
-		base, quote, _ := strings.Cut(k.config.Symbol, "/")
-		add(k, base, k.config.BaseMint, k.state.BaseSupply)
-		add(k, quote, k.config.QuoteMint, k.state.QuoteSupply)
+		add(k.config.BaseMint, k.state.At.Slot, k.state.BaseSupply, k.accountsOf(k.config.BaseMint)...)
+		add(k.config.QuoteMint, k.state.At.Slot, k.state.QuoteSupply, k.accountsOf(k.config.QuoteMint)...)
+	}
+	if s := b.Settlement; s != nil {
+		for i := range s.Balances {
+			a := &s.Balances[i]
+			add(a.Mint, a.Slot, market.Amount(a.Supply), Account{
+				Address: solana.Base58(solana.Address(a.Account)), Amount: market.Amount(a.Atoms), Role: DeskInventory, Label: "desk", Slot: a.Slot,
+			})
+		}
 	}
 	for i := range tokens { // guarantees first: documents name the first account
 		slices.SortStableFunc(tokens[i].Accounts, func(a, b Account) int { return cmp.Compare(a.Role, b.Role) })

@@ -42,6 +42,12 @@ type Balance struct {
 	// for some deliveries, a base token for what is reserved, SOL and USDC for the refunds
 	// that an operator has ordered.
 	Atoms, Needed uint64
+	// Account is the wallet's account of the token, and Supply what a majority of the nodes
+	// reports at least as the supply of its mint; zero for SOL. Slot is the lowest of their
+	// answers.
+	Account market.Address
+	Supply  uint64
+	Slot    uint64
 }
 
 // Problem returns LowSOL or LowToken if the balance is low, else "".

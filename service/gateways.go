@@ -211,7 +211,7 @@ func (s *Service) facts() *catalog.Cache {
 			h := s.settlement.Health()
 			in.Settlement = &catalog.Settlement{
 				Nodes: h.Nodes, UnderWay: h.Working, RefundsDue: h.Money.RefundsDue, Refunds: s.settlement.RefundsDue(solana.Signature{}, maxRefunds),
-				Unmatched: h.Money.Unmatched,
+				Unmatched: h.Money.Unmatched, Balances: s.settlement.Balances(),
 			}
 			if h.Money.Unmatched > 0 {
 				// If the store cannot be read, which its readiness check reports, there is the number alone.

@@ -29,7 +29,7 @@ const (
 )
 
 // balances reads what the desk's wallet holds, and reports the base tokens to the desk,
-// which sells no more than that.
+// which sells no more than that. It reads the supplies of their mints too.
 type balances struct {
 	*env
 	chain  *chainState
@@ -57,13 +57,16 @@ func (b *balances) run(ctx context.Context) error {
 	}
 }
 
-// wanted is an account to read: the wallet itself if mint is zero; instrument is valid if
-// base is set.
+// wanted is an account to read: the wallet itself if mint is zero, the mint if address is
+// the mint, or else the wallet's account of the mint. instrument is valid if base is set.
 type wanted struct {
 	address, mint solana.Address
 	instrument    market.InstrumentID
 	base          bool
 }
+
+func (w *wanted) isWallet() bool { return w.mint == solana.Address{} }
+func (w *wanted) isMint() bool   { return w.address == w.mint }
 
 // tokenOf returns the wallet's account of a mint; false while the mint is unknown.
 func (b *balances) tokenOf(wallet, of solana.Address) (wanted, bool, error) {
@@ -88,7 +91,7 @@ func (b *balances) read(ctx context.Context) error {
 		case err != nil:
 			return err
 		case known:
-			list = append(list, usdc)
+			list = append(list, usdc, wanted{address: usdc.mint, mint: usdc.mint})
 		}
 	}
 	for i := range v.Pairs {
@@ -99,36 +102,39 @@ func (b *balances) read(ctx context.Context) error {
 			return err
 		case known:
 			account.instrument, account.base = p.Instrument, true
-			list = append(list, account)
+			list = append(list, account, wanted{address: p.BaseMint, mint: p.BaseMint})
 		}
 	}
 	held, slot, err := b.held(ctx, list)
 	if err != nil {
 		return err
 	}
-	out, refunds := make([]desk.Balance, len(list)), b.orders.needed()
+	var out []desk.Balance
+	refunds := b.orders.needed()
 	for i := range list {
-		w := &list[i]
-		if w.mint == (solana.Address{}) {
-			out[i] = desk.Balance{Asset: "SOL", Atoms: held[i], Needed: b.sol + refunds[market.RailSOL]}
-			continue
-		}
-		mint := solana.Base58(w.mint)
-		if !w.base {
-			out[i] = desk.Balance{Asset: market.RailUSDC.String(), Mint: mint, Atoms: held[i], Needed: refunds[market.RailUSDC]}
-			continue
-		}
-		out[i] = desk.Balance{Asset: mint, Mint: mint, Instrument: w.instrument, Base: true, Atoms: held[i], Needed: v.Pair(w.instrument).Reserved}
-		if err := b.report(v.Pair(w.instrument), held[i], slot); err != nil {
-			return err
+		switch w := &list[i]; {
+		case w.isMint():
+			out[len(out)-1].Supply = held[i] // that of the account before it
+		case w.isWallet():
+			out = append(out, desk.Balance{Asset: "SOL", Atoms: held[i], Needed: b.sol + refunds[market.RailSOL], Slot: slot})
+		default:
+			mint := solana.Base58(w.mint)
+			one := desk.Balance{Asset: market.RailUSDC.String(), Mint: mint, Atoms: held[i], Needed: refunds[market.RailUSDC], Account: market.Address(w.address), Slot: slot}
+			if w.base {
+				one.Asset, one.Instrument, one.Base, one.Needed = mint, w.instrument, true, v.Pair(w.instrument).Reserved
+				if err := b.report(v.Pair(w.instrument), held[i], slot); err != nil {
+					return err
+				}
+			}
+			out = append(out, one)
 		}
 	}
 	b.newest.Store(&out)
 	return nil
 }
 
-// held returns the atoms of each account that a majority of the configured nodes reports
-// at least, 0 if the account does not exist, and the lowest slot of those answers. The
+// held returns the atoms of each account, or the supply of each mint, that a majority of the
+// configured nodes reports at least, 0 if the account does not exist, and the lowest slot of those answers. The
 // nodes answer as of different slots, so they need not report the same.
 func (b *balances) held(ctx context.Context, list []wanted) (atoms []uint64, slot uint64, err error) {
 	for part := range slices.Chunk(list, rpc.MaxAccountsPerCall) {
@@ -162,13 +168,20 @@ func (b *balances) held(ctx context.Context, list []wanted) (atoms []uint64, slo
 	return atoms, slot, nil
 }
 
-// atomsOf returns the lamports of a wallet, or the tokens of an account that is ours.
+// atomsOf returns the lamports of a wallet, the supply of a mint, or the tokens of an
+// account that is ours.
 func atomsOf(w *wanted, a *rpc.Account) uint64 {
 	switch {
 	case a == nil:
 		return 0
-	case w.mint == (solana.Address{}):
+	case w.isWallet():
 		return uint64(a.Lamports)
+	case w.isMint():
+		mint, err := token.ParseMint(w.mint, a.Owner, a.Data)
+		if err != nil {
+			return 0
+		}
+		return uint64(mint.Supply)
 	}
 	held, err := token.ParseAccount(a.Owner, a.Data)
 	if err != nil || !bytes.Equal(held.Mint[:], w.mint[:]) || held.State != token.Initialized {

@@ -58,6 +58,9 @@ func TestBalances(t *testing.T) {
 	if b := balance("USDC"); b.Problem() != "" || b.Mint != solana.Base58(c.mints["USDC"]) || b.Atoms != c.tokens(c.desk, "USDC") || b.Base {
 		t.Errorf("%+v", b)
 	}
+	if b := balance("USDC"); b.Supply < b.Atoms || b.Slot == 0 || b.Account == (market.Address{}) {
+		t.Errorf("the supply and the account of USDC: %+v", b)
+	}
 	if b := balance("SOL"); b.Problem() != "" || b.Atoms == 0 || b.Needed == 0 {
 		t.Errorf("%+v", b)
 	}
