@@ -72,7 +72,7 @@ func (s *Service) edition() Edition {
 }
 
 // ErrTokenList means that the stored token list cannot be read.
-var ErrTokenList = errors.New("catalog: the stored token list cannot be read")
+var ErrTokenList = errors.New("catalog: the stored version of the token list cannot be read")
 
 // NextEdition returns the edition of the facts' token list. before is the JSON of the
 // list published before; empty if there was none. By the public rules a removed mint is a

@@ -11,14 +11,14 @@ import (
 // Errors of issuing an access token.
 var (
 	// ErrBadKey: the public key is a weak one, for which signatures prove nothing.
-	ErrBadKey = errors.New("access: weak public key")
+	ErrBadKey = errors.New("access: weak public key: a signature by it could be forged")
 	// ErrBadNonce: the nonce is malformed, expired, used, or was issued to another
 	// key.
-	ErrBadNonce = errors.New("access: nonce refused")
+	ErrBadNonce = errors.New("access: the nonce is not valid")
 	// ErrBadProof: the signature is not by the key over the nonce.
-	ErrBadProof = errors.New("access: signature refused")
+	ErrBadProof = errors.New("access: the signature is not that of the key over the nonce")
 	// ErrTokensFull: the number of tokens, or of used nonces, is at its limit.
-	ErrTokensFull = errors.New("access: too many tokens or nonces: retry later")
+	ErrTokensFull = errors.New("access: too many tokens or nonces: try again later")
 )
 
 // TooSoon is the error of a client that was issued a token a short time ago.

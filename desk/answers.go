@@ -70,7 +70,7 @@ func (f *projector) prune() error {
 	var last []byte
 	err := kv.Each(f.desk.store, f.pruneFrom, []byte{keyAge + 1}, func(key, _ []byte) error {
 		if len(key) != ageKeySize {
-			return fmt.Errorf("%w: age key %x", ErrLayout, key)
+			return fmt.Errorf("%w: the key %x of an answer's age", ErrLayout, key)
 		}
 		at := int64(binary.BigEndian.Uint64(key[1:]))
 		if budget == 0 || !f.overLimit() && !f.expired(at) {
@@ -100,7 +100,7 @@ func (f *projector) expired(at int64) bool { return f.at-at >= int64(f.desk.o.Ke
 func (f *projector) deleteAnswersAfter(seq uint64) error {
 	return f.sweep(keyAnswer, func(key, value []byte) error {
 		if len(key) != answerKeySize {
-			return fmt.Errorf("%w: answer key %x", ErrLayout, key)
+			return fmt.Errorf("%w: the key %x of an answer", ErrLayout, key)
 		}
 		a, err := parseAnswer(value)
 		if err != nil || a.seq <= seq {

@@ -60,7 +60,7 @@ func takeRecord[T rfq.Record](r *records) T {
 func mustTakeRecord[T rfq.Record](r *records) T {
 	rec, ok := r.next.(T)
 	if !ok && r.err == nil {
-		r.err = fmt.Errorf("%w: record %T is missing", ErrLayout, rec)
+		r.err = fmt.Errorf("%w: a record of type %T is missing", ErrLayout, rec)
 	}
 	return takeRecord[T](r)
 }
@@ -74,7 +74,7 @@ func (r *records) ticket() *rfq.Ticket {
 	t.Tranches = []rfq.Tranche{}
 	for tranche := takeRecord[*rfq.TicketTranche](r); tranche != nil; tranche = takeRecord[*rfq.TicketTranche](r) {
 		if t.Tranches = append(t.Tranches, tranche.Tranche); tranche.Ticket != t.ID || len(t.Tranches) > rfq.MaxTranches {
-			r.next, r.err = nil, fmt.Errorf("%w: tranche %d of ticket %d with ticket %d", ErrLayout, len(t.Tranches), tranche.Ticket, t.ID)
+			r.next, r.err = nil, fmt.Errorf("%w: tranche %d of ticket %d is stored with ticket %d", ErrLayout, len(t.Tranches), tranche.Ticket, t.ID)
 		}
 	}
 	return t
@@ -165,7 +165,7 @@ func parseAnswer(value []byte) (*answer, error) {
 	a := &answer{body: [8]byte(value[1:]), seq: binary.BigEndian.Uint64(value[9:])}
 	r := &records{rest: value[1+answerHead:]}
 	if value[0] != valueVersion {
-		r.err = fmt.Errorf("%w: version %d", ErrLayout, value[0])
+		r.err = fmt.Errorf("%w: unknown version %d", ErrLayout, value[0])
 	}
 	r.step()
 	if outcome := mustTakeRecord[*rfq.Outcome](r); outcome != nil {

@@ -139,7 +139,7 @@ func (d *Desk) Run(ctx context.Context, c projection.Consumer) error {
 }
 
 // errDrainTimeout ends Run if the engine's events do not end.
-var errDrainTimeout = errors.New("desk: the engine's events did not end in time")
+var errDrainTimeout = errors.New("desk: the engine's last events did not arrive in time")
 
 // watchStore syncs the store, and closes failed when the engine or the store has
 // failed.
@@ -177,7 +177,7 @@ func (d *Desk) submitError(err error) error {
 	case errors.Is(err, engine.ErrStopped):
 		return ErrStopped
 	}
-	return fmt.Errorf("desk: submitting: %w", err)
+	return fmt.Errorf("desk: cannot submit the request: %w", err)
 }
 
 // Stats are the current figures, each read by itself.

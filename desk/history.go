@@ -116,7 +116,7 @@ func (f *projector) deleteHistoryAfter(seq uint64) error {
 	} {
 		err := f.sweep(entries.kind, func(key, _ []byte) error {
 			if len(key) != entries.size {
-				return fmt.Errorf("%w: key %x", ErrLayout, key)
+				return fmt.Errorf("%w: %x is not the key of a claim's history", ErrLayout, key)
 			}
 			if binary.BigEndian.Uint64(key[entries.seqAt:]) > seq {
 				f.batch.Delete(key)

@@ -108,7 +108,7 @@ func appendPaymentClaim(dst []byte, id market.ClaimID) []byte {
 
 func parsePaymentClaim(value []byte) (market.ClaimID, error) {
 	if len(value) != paymentSize || value[0] != valueVersion {
-		return 0, fmt.Errorf("%w: claim of a payment %x", ErrLayout, value)
+		return 0, fmt.Errorf("%w: %x is not the claim of a payment", ErrLayout, value)
 	}
 	return market.ClaimID(binary.BigEndian.Uint64(value[1:])), nil
 }
@@ -120,7 +120,7 @@ func appendCursor(dst []byte, seq, keys uint64) []byte {
 
 func parseCursor(value []byte) (seq, keys uint64, err error) {
 	if len(value) != cursorSize || value[0] != valueVersion {
-		return 0, 0, fmt.Errorf("%w: cursor %x", ErrLayout, value)
+		return 0, 0, fmt.Errorf("%w: %x is not a cursor", ErrLayout, value)
 	}
 	return binary.BigEndian.Uint64(value[1:]), binary.BigEndian.Uint64(value[9:]), nil
 }

@@ -11,7 +11,7 @@ import (
 var ErrNotUnmatched = errors.New("desk: no unmatched payment has this signature")
 
 // ErrOutcomeKnown means that no transaction of the claim waits for an operator's decision.
-var ErrOutcomeKnown = errors.New("desk: no transaction of the claim has an unknown outcome")
+var ErrOutcomeKnown = errors.New("desk: the claim has no transaction with an unknown outcome")
 
 // ErrNoRefundDue means that no refund is due of this payment.
 var ErrNoRefundDue = errors.New("desk: no refund of this payment is due")

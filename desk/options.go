@@ -14,18 +14,18 @@ import (
 var (
 	// ErrBusy: the engine's ring is full, or MaxWaiting requests are in flight.
 	// Nothing has happened.
-	ErrBusy = errors.New("desk: too many requests in flight: retry later")
+	ErrBusy = errors.New("desk: too many requests in progress: try again later")
 	// ErrReadOnly: the engine takes no such requests now, or the store has failed.
 	// Nothing has happened, unless ErrUnknown is wrapped too.
-	ErrReadOnly = errors.New("desk: read-only")
+	ErrReadOnly = errors.New("desk: read-only: the journal failed or only cancels are admitted")
 	// ErrStopped: the desk no longer follows the engine. Nothing has happened,
 	// unless ErrUnknown is wrapped too.
-	ErrStopped = errors.New("desk: stopped")
+	ErrStopped = errors.New("desk: the service is stopping")
 	// ErrConflict: the request's key came with another body within KeyTTL.
-	ErrConflict = errors.New("desk: the idempotency key was used with another body")
+	ErrConflict = errors.New("desk: the idempotency key was used with another body: use a new key for a new request")
 	// ErrUnknown: the request was sent and its outcome is unknown here. The same
 	// request with the same key returns the answer once there is one.
-	ErrUnknown = errors.New("the outcome is unknown")
+	ErrUnknown = errors.New("the outcome is unknown: repeat the request with the same key")
 	// ErrTimeout: no outcome within Options.Timeout. Wraps ErrUnknown.
 	ErrTimeout = fmt.Errorf("desk: no outcome in time: %w", ErrUnknown)
 )

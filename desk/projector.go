@@ -115,7 +115,7 @@ func (f *projector) load() error {
 	err := kv.Each(f.desk.store, []byte{keyTicket}, []byte{keyTicket + 1}, func(key, value []byte) error {
 		t, err := parseTicket(value)
 		if err == nil && !bytes.Equal(key, ticketKey(nil, t.ID)) {
-			err = fmt.Errorf("%w: ticket %d under another's key", ErrLayout, t.ID)
+			err = fmt.Errorf("%w: ticket %d is stored under the key of another ticket", ErrLayout, t.ID)
 		}
 		tickets = append(tickets, t)
 		return err
@@ -140,7 +140,7 @@ func (f *projector) count() error {
 		return true
 	})
 	if err == nil && n != f.keys {
-		f.loss = diverged("the store has %d answers, its cursor counts %d", n, f.keys)
+		f.loss = diverged("it has %d answers, its cursor counts %d", n, f.keys)
 		f.keys = n
 	}
 	return err
@@ -154,7 +154,7 @@ func (f *projector) compareTickets(v *rfq.View) error {
 	}
 	tickets := f.board.View().Tickets
 	if len(tickets) != len(v.Tickets) {
-		return diverged("the store has %d tickets, the journal %d", len(tickets), len(v.Tickets))
+		return diverged("it has %d tickets, the journal %d", len(tickets), len(v.Tickets))
 	}
 	for i, t := range v.Tickets {
 		if !reflect.DeepEqual(tickets[i], t) {
@@ -332,7 +332,7 @@ func (f *projector) outcome(o *rfq.Outcome) error {
 	}
 	r := &Result{Outcome: *o, Quote: f.quote, Claim: f.claimOf(claim), Ticket: f.board.Ticket(o.Ticket), Payment: f.payment}
 	if r.Ticket == nil && o.Ticket != 0 && o.Reason == event.ReasonNone {
-		return fmt.Errorf("%w: seq %d: ticket %d is unknown: events are missing", ErrLayout, f.seq, o.Ticket)
+		return fmt.Errorf("%w: seq %d: ticket %d is unknown: events are missing: restore the desk store from a backup", ErrLayout, f.seq, o.Ticket)
 	}
 	if wanted {
 		f.ready = append(f.ready, answered{o.Token, r})

@@ -176,7 +176,7 @@ func (f *projector) loadSales() error {
 			return err
 		}
 		if len(key) != historyKeySize {
-			return fmt.Errorf("%w: key %x", ErrLayout, key)
+			return fmt.Errorf("%w: %x is not the key of a sale", ErrLayout, key)
 		}
 		if n := len(all); n == 0 || all[n-1].claim.ID != claim.ID { // a repeated step repeats the record
 			all = append(all, settled{binary.BigEndian.Uint64(key[9:]), binary.BigEndian.Uint32(key[17:]), *claim})
@@ -226,7 +226,7 @@ const saleHead = 1 + 3*8
 
 func parseSale(key, value []byte) (s Sale, err error) {
 	if len(key) != saleKeySize || len(value) < saleHead || value[0] != valueVersion {
-		return s, fmt.Errorf("%w: sale under %x", ErrLayout, key)
+		return s, fmt.Errorf("%w: the sale under the key %x", ErrLayout, key)
 	}
 	s.Number = ^binary.BigEndian.Uint64(key[3:])
 	s.Seq = binary.BigEndian.Uint64(value[1:])

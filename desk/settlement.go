@@ -137,10 +137,10 @@ type BuildState struct {
 
 // ErrWallet means that an address cannot be a claim's wallet: nobody can sign with it, or
 // it is one of the desk's own. The text says which.
-var ErrWallet = errors.New("desk: not a wallet that can pay and be paid")
+var ErrWallet = errors.New("desk: this address cannot be a client's wallet")
 
 // ErrUnknownBuild means that the build does not exist, or is not for submitting.
-var ErrUnknownBuild = errors.New("desk: the claim has no build to submit")
+var ErrUnknownBuild = errors.New("desk: no transaction was built for the claim: request one first")
 
 // RefusalReason is the reason of REFUS_DVP (docs/specification.md C.5): letters, digits
 // and "_" in lower case. The words are on the wire: frozen.

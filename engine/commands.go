@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -50,19 +51,19 @@ func definition(c *Command) (market.Instrument, error) {
 func CheckRedefinition(now, next *market.Instrument) error {
 	switch {
 	case now.ID != next.ID:
-		return fmt.Errorf("%s: id %d: it is %d in the journal", next.Symbol, next.ID, now.ID)
+		return fmt.Errorf("%s: id %d: the journal has %d", next.Symbol, next.ID, now.ID)
 	case now.Symbol != next.Symbol:
-		return fmt.Errorf("instrument %d: symbol %s: it is %s in the journal", now.ID, next.Symbol, now.Symbol)
+		return fmt.Errorf("instrument %d: symbol %s: the journal has %s", now.ID, next.Symbol, now.Symbol)
 	case now.PriceDecimals != next.PriceDecimals:
-		return fmt.Errorf("%s: price_decimals %d: %d in the journal", now.Symbol, next.PriceDecimals, now.PriceDecimals)
+		return fmt.Errorf("%s: price_decimals %d: the journal has %d", now.Symbol, next.PriceDecimals, now.PriceDecimals)
 	case now.QtyDecimals != next.QtyDecimals:
-		return fmt.Errorf("%s: qty_decimals %d: %d in the journal", now.Symbol, next.QtyDecimals, now.QtyDecimals)
+		return fmt.Errorf("%s: qty_decimals %d: the journal has %d", now.Symbol, next.QtyDecimals, now.QtyDecimals)
 	case now.Tick != next.Tick:
-		return fmt.Errorf("%s: tick %d: %d in the journal", now.Symbol, next.Tick, now.Tick)
+		return fmt.Errorf("%s: tick %d: the journal has %d", now.Symbol, next.Tick, now.Tick)
 	case now.Lot != next.Lot:
-		return fmt.Errorf("%s: lot %d: %d in the journal", now.Symbol, next.Lot, now.Lot)
+		return fmt.Errorf("%s: lot %d: the journal has %d", now.Symbol, next.Lot, now.Lot)
 	case now.Source != next.Source:
-		return fmt.Errorf("%s: book_source %s: %s in the journal", now.Symbol, next.Source, now.Source)
+		return fmt.Errorf("%s: book_source %s: the journal has %s", now.Symbol, next.Source, now.Source)
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func CheckRedefinition(now, next *market.Instrument) error {
 // Order.Stop, BandBps in Order.Display.
 func SetRiskCommand(participant market.ParticipantID, in market.InstrumentID, l Limits) (Command, error) {
 	if participant == 0 {
-		return Command{}, fmt.Errorf("participant 0 is the service: it has no limits")
+		return Command{}, errors.New("participant 0 is the service itself and has no limits: give a participant from 1")
 	}
 	if err := l.Validate(); err != nil {
 		return Command{}, fmt.Errorf("participant %d: %w", participant, err)
@@ -91,7 +92,7 @@ func SetRiskCommand(participant market.ParticipantID, in market.InstrumentID, l 
 func limitsOf(c *Command) (Limits, error) {
 	o := &c.Order
 	if o.Stop < 0 || o.Stop > math.MaxInt32 || o.Display < 0 || o.Display > MaxBandBps {
-		return Limits{}, fmt.Errorf("packed limits %d, %d: out of range", o.Stop, o.Display)
+		return Limits{}, fmt.Errorf("packed limits max_open_orders %d, band_bps %d: out of range", o.Stop, o.Display)
 	}
 	l := Limits{
 		MaxQty: o.Qty, MaxNotional: market.Uint128{Hi: uint64(o.ID), Lo: c.Arg},

@@ -31,7 +31,7 @@ var (
 	ErrJournal = errors.New("engine: the journal failed")
 	// ErrDrainTimeout: a consumer released nothing for DrainTimeout after Run's context
 	// ended. Nothing durable is lost: a replay of the journal repeats the events.
-	ErrDrainTimeout = errors.New("engine: shutdown timed out waiting for a consumer")
+	ErrDrainTimeout = errors.New("engine: a consumer did not read its last events in time")
 )
 
 // Limits of Options.
@@ -95,17 +95,17 @@ func (o Options) Validate() error {
 	o = o.withDefaults()
 	switch {
 	case !ringSize(o.IngressSize):
-		return fmt.Errorf("engine: IngressSize %d: a power of two, %d to %d", o.IngressSize, MinRing, MaxRing)
+		return fmt.Errorf("engine: IngressSize %d: must be a power of two, %d to %d", o.IngressSize, MinRing, MaxRing)
 	case !ringSize(o.EgressSize):
-		return fmt.Errorf("engine: EgressSize %d: a power of two, %d to %d", o.EgressSize, MinRing, MaxRing)
+		return fmt.Errorf("engine: EgressSize %d: must be a power of two, %d to %d", o.EgressSize, MinRing, MaxRing)
 	case o.MaxBatch < 1 || o.MaxBatch > MaxFrame:
-		return fmt.Errorf("engine: MaxBatch %d: 1 to %d", o.MaxBatch, MaxFrame)
+		return fmt.Errorf("engine: MaxBatch %d: must be 1 to %d", o.MaxBatch, MaxFrame)
 	case o.MaxOrders < 0 || o.MaxOrders > book.MaxMaxOrders:
-		return fmt.Errorf("engine: MaxOrders %d: 0 to %d", o.MaxOrders, book.MaxMaxOrders)
+		return fmt.Errorf("engine: MaxOrders %d: must be 0 to %d", o.MaxOrders, book.MaxMaxOrders)
 	case o.Wait != Park && o.Wait != Spin:
-		return fmt.Errorf("engine: Wait %d: Park or Spin", o.Wait)
+		return fmt.Errorf("engine: Wait %d: must be Park or Spin", o.Wait)
 	case o.DrainTimeout < 0:
-		return fmt.Errorf("engine: DrainTimeout %v: not negative", o.DrainTimeout)
+		return fmt.Errorf("engine: DrainTimeout %v: must not be negative", o.DrainTimeout)
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func Open(o Options) (*Engine, error) {
 func (e *Engine) BeginEpoch(r *Replica) error {
 	epoch := r.State.Epoch() + 1
 	if epoch > MaxEpoch {
-		return fmt.Errorf("engine: epoch %d: at most %d", epoch, uint64(MaxEpoch))
+		return fmt.Errorf("engine: epoch %d: must be at most %d", epoch, uint64(MaxEpoch))
 	}
 	e.attach(r)
 	e.ids.epoch = epoch

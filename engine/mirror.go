@@ -77,12 +77,12 @@ func (b *MirrorBook) validate() error {
 // -1 if they fall.
 func checkLevels(levels []market.Level, sign market.Price) error {
 	if len(levels) > MaxMirrorLevels {
-		return fmt.Errorf("%w: %d levels, at most %d", ErrMirror, len(levels), MaxMirrorLevels)
+		return fmt.Errorf("%w: %d levels: at most %d", ErrMirror, len(levels), MaxMirrorLevels)
 	}
 	for i, l := range levels {
 		if l.Price < 1 || l.Price > market.MaxPrice || l.Qty < 1 || l.Qty > MaxMirrorQty ||
 			i > 0 && (l.Price-levels[i-1].Price)*sign <= 0 {
-			return fmt.Errorf("%w: level %d: price %d, quantity %d", ErrMirror, i, l.Price, l.Qty)
+			return fmt.Errorf("%w: level %d: price %d, quantity %d: a value is out of range, or the price is not worse than the level before", ErrMirror, i, l.Price, l.Qty)
 		}
 	}
 	return nil
@@ -111,7 +111,7 @@ func (b *MirrorBook) append(dst []byte) []byte {
 // and allocates at most what MaxMirrorLevels need. Errors wrap ErrMirror.
 func DecodeMirrorBook(data []byte) (MirrorBook, error) {
 	if len(data) < mirrorHeaderSize || data[0] != mirrorVersion || data[1] != 0 {
-		return MirrorBook{}, fmt.Errorf("%w: header", ErrMirror)
+		return MirrorBook{}, fmt.Errorf("%w: unknown header in %d bytes", ErrMirror, len(data))
 	}
 	le := binary.LittleEndian
 	b := MirrorBook{Instrument: market.InstrumentID(le.Uint16(data[2:])), Slot: le.Uint64(data[4:])}
@@ -121,7 +121,7 @@ func DecodeMirrorBook(data []byte) (MirrorBook, error) {
 	b.Bids, rest, whole = readLevels(rest, bids, -1)
 	b.Asks, rest, also = readLevels(rest, asks, +1)
 	if !whole || !also || len(rest) != 0 {
-		return MirrorBook{}, fmt.Errorf("%w: levels", ErrMirror)
+		return MirrorBook{}, fmt.Errorf("%w: %d bids and %d asks do not fill %d bytes", ErrMirror, bids, asks, len(data))
 	}
 	return b, b.validate()
 }
@@ -181,7 +181,7 @@ func MirrorTradeCommand(t *MirrorSwap) (Command, error) {
 		ID: market.OrderID(t.Ordinal), Price: t.Price, Qty: t.Qty, Side: t.Side, ExpireAt: t.At,
 	}
 	if t.Instrument >= market.MaxInstruments || t.Ordinal == 0 || !validTrade(t.Price, t.Qty) || !t.Side.Valid() || t.At < 1 {
-		return Command{}, fmt.Errorf("instrument %d, trade %d of %d lots at %d: %w", t.Instrument, t.Ordinal, t.Qty, t.Price, ErrMirror)
+		return Command{}, fmt.Errorf("%w: instrument %d: trade %d of %d lots at %d ticks: a value is out of range", ErrMirror, t.Instrument, t.Ordinal, t.Qty, t.Price)
 	}
 	return c, nil
 }

@@ -82,7 +82,7 @@ func RestoreState(data []byte, o StateOptions) (*State, error) {
 		return nil, err
 	}
 	if r.short || len(r.data) != 0 {
-		return nil, fmt.Errorf("length %d: %w", len(data), ErrSnapshot)
+		return nil, fmt.Errorf("%d bytes are too few or too many: %w", len(data), ErrSnapshot)
 	}
 	if err := s.restoreOrders(orders, bounds); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNotEmpty says that the target folder of a copy is not empty.
-var ErrNotEmpty = errors.New("the target folder is not empty")
+var ErrNotEmpty = errors.New("the target folder is not empty: name a new one")
 
 // Backup copies a running store, as of a moment during the call, into an empty or
 // missing folder and verifies the copy by reading all of it. The engine goes on;
@@ -52,11 +52,11 @@ func (s *Store) Backup(target string, progress func(done, total uint64)) error {
 func (s *Store) checkpoint(to layout) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("checkpoint: pebble panicked: %v", r)
+			err = fmt.Errorf("making a checkpoint: pebble panicked: %v", r)
 		}
 	}()
 	if err := s.db.Checkpoint(to.frames(), pebble.WithFlushedWAL()); err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return fmt.Errorf("making a checkpoint: %w", err)
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (l layout) copyAll(to layout, report func(done, total uint64) error) error 
 			path := l.fs.PathJoin(dir[0], name)
 			info, err := l.fs.Stat(path)
 			if err != nil {
-				return fmt.Errorf("stat %s: %w", path, err)
+				return fmt.Errorf("reading the state of %s: %w", path, err)
 			}
 			jobs = append(jobs, job{path, l.fs.PathJoin(dir[1], name), uint64(info.Size())})
 			total += uint64(info.Size())

@@ -56,7 +56,7 @@ func (d *DiskWatch) check() {
 	usage, err := d.o.FS.GetDiskUsage(d.o.Dir)
 	if err != nil || usage.TotalBytes == 0 {
 		if err != nil {
-			d.o.Logger.Warn("cannot read the free disk space", "error", err)
+			d.o.Logger.Warn("reading the free disk space failed", "error", err)
 		}
 		return
 	}

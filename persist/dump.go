@@ -58,7 +58,7 @@ func Dump(o ToolOptions, from, to uint64, w io.Writer) (err error) {
 				line = appendCommandJSON(line, c)
 			}
 			if _, err := w.Write(line); err != nil {
-				return fmt.Errorf("writing: %w", err)
+				return fmt.Errorf("writing the dump: %w", err)
 			}
 			if err := p.add(1); err != nil {
 				return err

@@ -142,7 +142,7 @@ func (l *EntryLog) verifyEntries(m highWaterMarkRecord) (hash uint64, err error)
 	switch {
 	case errors.Is(err, pebble.ErrNotFound):
 	case err != nil:
-		return 0, fmt.Errorf("the number of writes: %w", err)
+		return 0, fmt.Errorf("the record of the number of writes: %w", err)
 	default:
 		if len(v) == 16 {
 			l.count, hash = binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:])
@@ -168,7 +168,7 @@ func (l *EntryLog) scanEntries(it *pebble.Iterator) error {
 	for ok := it.First(); ok; ok = it.Next() {
 		key := it.Key()
 		if len(key) != entryKeyBytes {
-			return fmt.Errorf("key %x is not an index", key)
+			return fmt.Errorf("%x is not the key of an entry", key)
 		}
 		index := binary.BigEndian.Uint64(key[1:])
 		if l.last != 0 && index != l.last+1 {
@@ -225,7 +225,7 @@ func (l *EntryLog) Append(first uint64, n int, encode func(dst []byte, i int) []
 	l.write.Lock()
 	defer l.write.Unlock()
 	if _, last := l.Bounds(); first == 0 || last != 0 && first != last+1 {
-		return fmt.Errorf("%w: entry %d after entry %d", ErrEntryLimit, first, last)
+		return fmt.Errorf("%w: entry %d does not follow entry %d", ErrEntryLimit, first, last)
 	}
 	l.batch.Reset()
 	for i := range n {
@@ -252,7 +252,7 @@ func (l *EntryLog) Append(first uint64, n int, encode func(dst []byte, i int) []
 // SetRegister writes one register, synced. Errors: as Append's.
 func (l *EntryLog) SetRegister(name, value []byte) error {
 	if len(name) > MaxRegisterBytes || len(value) > MaxRegisterBytes {
-		return fmt.Errorf("%w: register of %d and %d bytes: at most %d", ErrEntryLimit, len(name), len(value), MaxRegisterBytes)
+		return fmt.Errorf("%w: a register with a name of %d bytes and a value of %d: at most %d in all", ErrEntryLimit, len(name), len(value), MaxRegisterBytes)
 	}
 	l.write.Lock()
 	defer l.write.Unlock()
@@ -280,7 +280,7 @@ func (l *EntryLog) DeleteRange(from, to uint64) error {
 	case from == first:
 		return l.deleteFirst(to)
 	}
-	return fmt.Errorf("%w: deleting entries %d to %d of %d to %d", ErrEntryLimit, from, to, first, last)
+	return fmt.Errorf("%w: cannot delete entries %d to %d of %d to %d: only the first or the last ones", ErrEntryLimit, from, to, first, last)
 }
 
 func (l *EntryLog) deleteLast(from uint64) error {

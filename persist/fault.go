@@ -13,7 +13,7 @@ import (
 
 // ErrFailed is wrapped by every error after the store has failed. It is final: only a
 // restart, which reads the disk again, can end it.
-var ErrFailed = errors.New("journal failed: read-only until restarted")
+var ErrFailed = errors.New("the journal has failed: read-only until a restart")
 
 // fault latches the first failure of a store. A failed write or sync may have lost any
 // part of what the kernel held, and a retry can succeed for data that is gone. So
@@ -90,7 +90,7 @@ const retryPause = 10 * time.Millisecond
 func (l pebbleLogger) events() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
-			if !l.fault.latch(fmt.Errorf("pebble in the background: %w", err)) {
+			if !l.fault.latch(fmt.Errorf("pebble failed in the background: %w", err)) {
 				time.Sleep(retryPause)
 			}
 		},

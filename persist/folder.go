@@ -32,7 +32,7 @@ type folder struct {
 func (f *folder) takeLock() error {
 	lock, err := pebble.LockDirectory(f.layout.dir, f.layout.fs)
 	if err != nil {
-		return fmt.Errorf("locking %s (is another process running on it?): %w", f.layout.dir, err)
+		return fmt.Errorf("locking %s: %w: is another process running on it?", f.layout.dir, err)
 	}
 	f.lock = lock
 	return nil
@@ -55,7 +55,7 @@ func (f *folder) openToWrite(verify func(highWaterMarkRecord) error) (highWaterM
 		return highWaterMarkRecord{}, err
 	}
 	if bad > 0 && !fresh {
-		f.fault.log.Warn("high-water mark: some slots are invalid, using the newest valid one", "slots", bad)
+		f.fault.log.Warn("some slots of the high-water mark are invalid, using the newest valid one", "slots", bad)
 	}
 	if fresh {
 		o, _ := pebbleOptions(f.layout.fs, f.layout.frames(), f.o.MemTableBytes, &f.fault)

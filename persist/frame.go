@@ -69,7 +69,7 @@ func HashFrame(encoded []byte) uint64 { return xxhash.Sum64(encoded) }
 func AppendFrame(dst []byte, f *Frame, a, b []engine.Command) ([]byte, error) {
 	count := len(a) + len(b)
 	if count == 0 || count > MaxFrameCommands {
-		return dst, fmt.Errorf("%w: %d of them: must be 1 to %d", ErrFrameCommands, count, MaxFrameCommands)
+		return dst, fmt.Errorf("%w: %d commands: must be 1 to %d", ErrFrameCommands, count, MaxFrameCommands)
 	}
 	if len(a) == 0 {
 		a, b = b, nil
@@ -83,7 +83,7 @@ func AppendFrame(dst []byte, f *Frame, a, b []engine.Command) ([]byte, error) {
 		n, ok = e.put(buf, n, b)
 	}
 	if !ok || a[0].Seq == 0 {
-		return dst[:start], fmt.Errorf("%w: after seq %d, time %d: seq must grow by one and time never fall",
+		return dst[:start], fmt.Errorf("%w: the command after seq %d, time %d: seq must grow by one and time must not fall",
 			ErrFrameCommands, e.seq, e.at)
 	}
 	f.First, f.Count, f.Epoch = a[0].Seq, count, e.epoch
@@ -137,7 +137,7 @@ func ParseFrame(data []byte) (Frame, error) {
 	case f.Count*minRecordSize > length:
 		return Frame{}, fmt.Errorf("%w: %d commands cannot fit %d bytes", ErrFrame, f.Count, length)
 	case f.First == 0 || f.Last() < f.First:
-		return Frame{}, fmt.Errorf("%w: first seq %d of %d commands", ErrFrame, f.First, f.Count)
+		return Frame{}, fmt.Errorf("%w: first seq %d with %d commands: out of range", ErrFrame, f.First, f.Count)
 	}
 	return f, nil
 }
@@ -163,7 +163,7 @@ func (f *Frame) AppendCommands(dst []engine.Command) ([]engine.Command, error) {
 		return dst[:start], fmt.Errorf("%w: %d bytes after the last command", ErrFrame, len(p))
 	}
 	if d.epoch != f.Epoch {
-		return dst[:start], fmt.Errorf("%w: epoch %d, its commands start %d", ErrFrame, f.Epoch, d.epoch)
+		return dst[:start], fmt.Errorf("%w: it is of epoch %d, its commands start epoch %d", ErrFrame, f.Epoch, d.epoch)
 	}
 	return dst, nil
 }

@@ -144,7 +144,7 @@ func (k *KV) Get(key []byte) (value []byte, ok bool, err error) {
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
 	} else if err != nil {
-		return nil, false, fmt.Errorf("kv: get: %w", err)
+		return nil, false, fmt.Errorf("kv: reading a key: %w", err)
 	}
 	value = append([]byte{}, v...)
 	return value, true, closer.Close()
@@ -158,12 +158,12 @@ func (k *KV) Scan(lo, hi []byte, f func(key, value []byte) bool) error {
 func scanOver(db pebble.Reader, lo, hi []byte, f func(key, value []byte) bool) error {
 	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
 	if err != nil {
-		return fmt.Errorf("kv: scan: %w", err)
+		return fmt.Errorf("kv: reading a range: %w", err)
 	}
 	for ok := it.First(); ok; ok = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return errors.Join(fmt.Errorf("kv: scan: %w", err), it.Close())
+			return errors.Join(fmt.Errorf("kv: reading a range: %w", err), it.Close())
 		}
 		if !f(it.Key(), value) {
 			break
@@ -256,11 +256,11 @@ func fillBatch(b *pebble.Batch, fill kv.Fill) error {
 		switch {
 		case refused != nil:
 		case len(key) == 0 || len(key) > MaxKeyBytes:
-			refused = fmt.Errorf("%w: key of %d bytes: 1 to %d", ErrLimit, len(key), MaxKeyBytes)
+			refused = fmt.Errorf("%w: key of %d bytes: must be 1 to %d", ErrLimit, len(key), MaxKeyBytes)
 		case value > MaxValueBytes:
-			refused = fmt.Errorf("%w: value of %d bytes: at most %d", ErrLimit, value, MaxValueBytes)
+			refused = fmt.Errorf("%w: value of %d bytes: must be at most %d", ErrLimit, value, MaxValueBytes)
 		case b.Len()+len(key)+value > MaxCommitBytes:
-			refused = fmt.Errorf("%w: commit of over %d bytes", ErrLimit, MaxCommitBytes)
+			refused = fmt.Errorf("%w: commit of more than %d bytes", ErrLimit, MaxCommitBytes)
 		}
 		return refused == nil
 	}

@@ -36,7 +36,7 @@ func makeDir(fs vfs.FS, path string) error {
 		if _, err := fs.Stat(p); err == nil || fs.PathDir(p) == p {
 			break
 		} else if !oserror.IsNotExist(err) {
-			return fmt.Errorf("stat %s: %w", p, err)
+			return fmt.Errorf("reading the state of %s: %w", p, err)
 		}
 		made = append(made, fs.PathDir(p))
 	}

@@ -207,7 +207,7 @@ func (l *logFS) fill(dir string, count, size int) error {
 		path := l.PathJoin(dir, name)
 		info, err := l.Stat(path)
 		if err != nil {
-			return fmt.Errorf("stat spare log %s: %w", name, err)
+			return fmt.Errorf("reading the state of spare log %s: %w", name, err)
 		}
 		if info.Size() >= int64(size) && len(l.spares) < count && strings.HasSuffix(name, spareSuffix) {
 			l.spares = append(l.spares, path)

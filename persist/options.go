@@ -129,7 +129,7 @@ func (o *Options) Validate() error {
 	}
 	switch {
 	case d.Dir == "":
-		return errors.New("journal directory: must be named")
+		return errors.New("the journal's directory is missing")
 	case d.Mode != Sync && d.Mode != Interval:
 		return fmt.Errorf("durability mode %d: must be sync or interval", d.Mode)
 	case d.KeepSnapshots < 1 || d.KeepSnapshots > MaxKeepSnapshots:

@@ -27,11 +27,11 @@ func (p *Position) Last() uint64 { return p.Next - 1 }
 func (p *Position) Advance(f *Frame, hash uint64) error {
 	switch {
 	case f.First != p.Next:
-		return fmt.Errorf("frame begins at seq %d, want %d", f.First, p.Next)
+		return fmt.Errorf("the frame begins at seq %d, want %d", f.First, p.Next)
 	case f.Previous != p.Hash:
-		return fmt.Errorf("frame follows one of hash %016x, the one before it has %016x", f.Previous, p.Hash)
+		return fmt.Errorf("the frame follows a frame of hash %016x, but the one before it has hash %016x", f.Previous, p.Hash)
 	case f.Epoch < p.Epoch:
-		return fmt.Errorf("epoch %d after epoch %d", f.Epoch, p.Epoch)
+		return fmt.Errorf("the frame is of epoch %d, the one before it of epoch %d: an epoch must not fall", f.Epoch, p.Epoch)
 	}
 	p.Next, p.Hash, p.Epoch = f.Last()+1, hash, f.Epoch
 	return nil
@@ -76,7 +76,7 @@ func walkOver(it *pebble.Iterator, visit func(f *Frame, encoded []byte) error) e
 	for ok := it.First(); ok; ok = it.Next() {
 		key := it.Key()
 		if len(key) != 8 {
-			return fmt.Errorf("key %x is not a seq", key)
+			return fmt.Errorf("%x is not the key of a frame", key)
 		}
 		seq := binary.BigEndian.Uint64(key)
 		value, err := it.ValueAndErr()
@@ -85,7 +85,7 @@ func walkOver(it *pebble.Iterator, visit func(f *Frame, encoded []byte) error) e
 		}
 		f, err := ParseFrame(value)
 		if err == nil && f.First != seq {
-			err = fmt.Errorf("%w: begins at seq %d under the key of %d", ErrFrame, f.First, seq)
+			err = fmt.Errorf("%w: it begins at seq %d and is stored under the key of seq %d", ErrFrame, f.First, seq)
 		}
 		if err != nil {
 			return fmt.Errorf("seq %d: %w", seq, err)
@@ -126,7 +126,7 @@ func verifyFrames(db *pebble.DB, snaps []snapshot, m highWaterMarkRecord) (begin
 		if f.Last() == m.last {
 			marked = true
 			if end.Hash != m.hash || f.First != m.first {
-				return fmt.Errorf("not the frame that the high-water mark names: hash %016x, want %016x", end.Hash, m.hash)
+				return fmt.Errorf("the last frame is not the one that the high-water mark names: hash %016x, want %016x", end.Hash, m.hash)
 			}
 		}
 		return nil
@@ -147,7 +147,7 @@ func verifyFrames(db *pebble.DB, snaps []snapshot, m highWaterMarkRecord) (begin
 		return begin, end, fmt.Errorf("seq %d: the journal ends here, but commands up to seq %d were acknowledged",
 			end.Last(), m.last)
 	case !marked:
-		return begin, end, fmt.Errorf("seq %d: no frame ends here, where the high-water mark is", m.last)
+		return begin, end, fmt.Errorf("seq %d: no frame ends here, though the high-water mark names this seq", m.last)
 	}
 	return begin, end, nil
 }

@@ -40,7 +40,7 @@ func (s *Store) prune() error {
 		return nil
 	}
 	if _, _, err := readSnapshot(s.o.FS, s.layout.snapshot(base.seq), true); err != nil {
-		return fmt.Errorf("nothing pruned: the snapshot of seq %d: %w", base.seq, err)
+		return fmt.Errorf("journal not pruned: the snapshot of seq %d: %w", base.seq, err)
 	}
 	dropped := list[:len(list)-len(kept)]
 	for i := range dropped {

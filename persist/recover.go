@@ -30,7 +30,7 @@ func (s *Store) Recover(floor uint64, visit func([]event.Event)) (*engine.Replic
 	}
 	progress.finish()
 	if err == nil && at.Next != s.tail.Next {
-		err = fmt.Errorf("seq %d: the journal ended at seq %d when it was opened", at.Last(), s.tail.Last())
+		err = fmt.Errorf("replay ended at seq %d, but the journal ended at seq %d when it was opened", at.Last(), s.tail.Last())
 	}
 	if err != nil {
 		return nil, s.layout.damage(s.layout.frames(), err)
@@ -57,7 +57,7 @@ func (s *Store) restore(floor uint64) (*engine.Replica, position, error) {
 		snap, r, err := s.layout.loadSnapshot(list[i].seq, s.o.State)
 		if err == nil {
 			if damage != nil {
-				s.o.Logger.Warn("snapshot damaged: using an older one", "seq", snap.seq, "damage", damage)
+				s.o.Logger.Warn("snapshot is damaged, using an older one", "seq", snap.seq, "damage", damage)
 			}
 			return r, snap.position(), s.setAside(damaged)
 		}
@@ -69,14 +69,14 @@ func (s *Store) restore(floor uint64) (*engine.Replica, position, error) {
 	}
 	if s.begin.Next == 1 {
 		if damage != nil {
-			s.o.Logger.Warn("snapshot damaged: replaying the whole journal", "damage", damage)
+			s.o.Logger.Warn("snapshot is damaged, replaying the whole journal", "damage", damage)
 		}
 		return engine.NewReplica(s.o.State), position{Position: Genesis()}, s.setAside(damaged)
 	}
 	if damage != nil {
 		return nil, position{}, damage
 	}
-	return nil, position{}, fmt.Errorf("%w: cursor at seq %d, the oldest snapshot serves from seq %d on", projection.ErrPruned, floor, s.begin.Next)
+	return nil, position{}, fmt.Errorf("%w: its cursor is at seq %d, the journal begins at seq %d", projection.ErrPruned, floor, s.begin.Next)
 }
 
 // loadSnapshot reads a snapshot, restores its replica and checks it against the header.

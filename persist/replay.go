@@ -142,5 +142,5 @@ func prefetch(s *engine.State, next []engine.Command) {
 }
 
 func digestError(got, want uint64) error {
-	return fmt.Errorf("replay made other events than when the frame was written: digest %016x, the frame says %016x", got, want)
+	return fmt.Errorf("replay gives other events than those of the frame: digest %016x, the frame has %016x", got, want)
 }

@@ -17,7 +17,7 @@ const catchUpEvery = 20 * time.Millisecond
 // continues, because readers still use the store; it returns the failure when ctx ends.
 func (s *Store) Run(ctx context.Context) error {
 	if s.snapshotter == nil {
-		return errors.New("journal: call Recover before Run")
+		return errors.New("journal: Run was called before Recover")
 	}
 	var g errgroup.Group
 	g.Go(func() error { return s.syncHighWaterMark(ctx) })

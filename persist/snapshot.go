@@ -224,7 +224,7 @@ func sweepSnapshots(fs vfs.FS, dir string) error {
 	for _, name := range names {
 		if strings.HasSuffix(name, snapshotSuffix+tempSuffix) {
 			if err := fs.Remove(fs.PathJoin(dir, name)); err != nil {
-				return fmt.Errorf("removing a half-written snapshot: %w", err)
+				return fmt.Errorf("removing an incomplete snapshot: %w", err)
 			}
 		}
 	}

@@ -104,7 +104,7 @@ func (w *snapshotter) catchUp() (more bool, err error) {
 		return true, nil
 	}
 	if w.at.Next < durable.Next && !w.pastDeadline() {
-		return false, fmt.Errorf("snapshot replica: seq %d: durable frames are missing up to seq %d", w.at.Next, durable.Last())
+		return false, fmt.Errorf("snapshot replica: the durable frames from seq %d to seq %d are missing", w.at.Next, durable.Last())
 	}
 	return false, nil
 }
@@ -152,7 +152,7 @@ func (w *snapshotter) snapshot() error {
 	}
 	w.lastSnapshot = snap.seq
 	if err := writeSnapshot(w.s.o.FS, w.s.layout.snapshots(), &snap, w.replica.AppendSnapshot(nil)); err != nil {
-		w.s.o.Logger.Error("snapshot failed; the journal is not pruned", "seq", snap.seq, "error", err)
+		w.s.o.Logger.Error("snapshot failed, the journal is not pruned", "seq", snap.seq, "error", err)
 		return err
 	}
 	w.s.snapshots.set(append(w.s.snapshots.get(), snap))
@@ -172,7 +172,7 @@ func (w *snapshotter) finish() error {
 		return err
 	}
 	if behind := w.s.durablePosition().Next - w.at.Next; behind > 0 {
-		w.s.o.Logger.Warn("no snapshot at close: the snapshot replica is behind", "commands", behind)
+		w.s.o.Logger.Warn("no snapshot at shutdown, the snapshot replica is behind", "commands", behind)
 		return nil
 	}
 	if w.at.Last() == w.lastSnapshot {

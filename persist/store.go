@@ -114,7 +114,7 @@ func (s *Store) verifyFrames(m highWaterMarkRecord) (v verified, err error) {
 func (s *Store) adopt(v *verified, m highWaterMarkRecord) error {
 	begin, end, snaps := v.begin, v.end, v.snaps
 	for _, name := range v.damaged {
-		s.o.Logger.Warn("snapshot damaged: set aside", "file", name)
+		s.o.Logger.Warn("damaged snapshot was set aside", "file", name)
 		if err := s.layout.setAside(name); err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (s *Store) adopt(v *verified, m highWaterMarkRecord) error {
 	if m.phase == closed {
 		s.o.Logger.Info("journal opened", "mode", s.o.Mode.String(), "last_seq", end.Last(), "epoch", end.Epoch)
 	} else {
-		s.o.Logger.Warn("journal was not closed cleanly: cut at the last complete frame",
+		s.o.Logger.Warn("journal was not closed cleanly, cut at the last complete frame",
 			"mode", s.o.Mode.String(), "last_seq", end.Last(), "marked_seq", m.last, "epoch", end.Epoch)
 	}
 	if s.o.Mode == Interval {

@@ -18,7 +18,7 @@ import (
 var ErrNoFrame = errors.New("no durable frame begins at this seq")
 
 // ErrNoSnapshot says that there is no snapshot of a Seq, or no longer.
-var ErrNoSnapshot = errors.New("no such snapshot")
+var ErrNoSnapshot = errors.New("the journal has no snapshot at this seq")
 
 // SnapshotChunk is a good number of bytes to ask ReadSnapshot for.
 const SnapshotChunk = snapshotChunk

@@ -76,7 +76,7 @@ func (u *unsynced) turn() error {
 	next := 1 - u.current
 	info, err := u.files[next].Stat()
 	if err != nil {
-		return fmt.Errorf("looking at %s: %w", u.paths[next], err)
+		return fmt.Errorf("reading the state of %s: %w", u.paths[next], err)
 	}
 	if info.Size() > maxUnsyncedFile {
 		if err := errors.Join(u.files[next].Close(), u.create(next)); err != nil {

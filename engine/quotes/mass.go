@@ -82,19 +82,19 @@ const (
 func (q *Mass) Validate() error {
 	switch {
 	case len(q.Ref) > event.MaxText:
-		return fmt.Errorf("%w: id of %d bytes, at most %d", ErrInvalid, len(q.Ref), event.MaxText)
+		return fmt.Errorf("%w: id of %d bytes: at most %d", ErrInvalid, len(q.Ref), event.MaxText)
 	case q.STP < book.STPCancelNewest || q.STP > book.STPDecrement:
-		return fmt.Errorf("%w: self-trade prevention %d", ErrInvalid, q.STP)
+		return fmt.Errorf("%w: self-trade prevention %d: unknown", ErrInvalid, q.STP)
 	case len(q.Entries) > MaxEntries || (len(q.Entries) == 0) != q.CancelAll:
-		return fmt.Errorf("%w: %d entries, 1 to %d", ErrInvalid, len(q.Entries), MaxEntries)
+		return fmt.Errorf("%w: %d entries: must be 1 to %d, and none to cancel all", ErrInvalid, len(q.Entries), MaxEntries)
 	case q.Window < 0 || q.Window > MaxWindow:
-		return fmt.Errorf("%w: protection window %d ns, 0 to %d", ErrInvalid, q.Window, MaxWindow)
+		return fmt.Errorf("%w: protection window %d ns: must be 0 to %d", ErrInvalid, q.Window, MaxWindow)
 	case !q.CancelAll && !q.Cancel && q.FirstID == 0:
-		return fmt.Errorf("%w: no order ids", ErrInvalid)
+		return fmt.Errorf("%w: first order id 0: must not be 0", ErrInvalid)
 	}
 	for i := range q.Entries {
 		if !q.Entries[i].valid(q.Cancel) {
-			return fmt.Errorf("%w: entry %d: %+v", ErrInvalid, i, q.Entries[i])
+			return fmt.Errorf("%w: entry %d has a value out of range: %+v", ErrInvalid, i, q.Entries[i])
 		}
 	}
 	return nil
@@ -151,12 +151,12 @@ func (q *Mass) Append(dst []byte) []byte {
 // Ref aliases data. Errors wrap ErrInvalid.
 func Decode(data []byte, entries []Entry) (q Mass, err error) {
 	if len(data) < headerSize || data[0] != version || data[1] >= flagProtect<<1 {
-		return q, fmt.Errorf("%w: header", ErrInvalid)
+		return q, fmt.Errorf("%w: unknown header in %d bytes", ErrInvalid, len(data))
 	}
 	le, flags, refEnd := binary.LittleEndian, data[1], headerSize+int(data[6])
 	count := int(le.Uint16(data[2:]))
 	if count > MaxEntries || len(data) != refEnd+count*entrySize {
-		return q, fmt.Errorf("%w: %d entries in %d bytes", ErrInvalid, count, len(data))
+		return q, fmt.Errorf("%w: %d entries do not fill %d bytes", ErrInvalid, count, len(data))
 	}
 	q = Mass{
 		Ref: data[headerSize:refEnd], STP: book.STP(data[4]), Response: data[5],

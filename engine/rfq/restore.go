@@ -27,7 +27,7 @@ func Restore(data []byte) (*Machine, error) {
 		}
 	}
 	if !w.complete() {
-		return nil, fmt.Errorf("length %d: %w", len(data), ErrSnapshot)
+		return nil, fmt.Errorf("%d bytes are too few or too many: %w", len(data), ErrSnapshot)
 	}
 	if err := r.sums(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (r *restorer) setup() (err error) {
 	for i := range m.pairs {
 		p := &m.pairs[i]
 		if p.Via != NoInstrument && (p.Via == p.Instrument || findPair(m.pairs, p.Via) == nil) {
-			return fmt.Errorf("via of pair %d: %w", p.Instrument, ErrSnapshot)
+			return fmt.Errorf("pair %d: priced through instrument %d, which is no other pair: %w", p.Instrument, p.Via, ErrSnapshot)
 		}
 	}
 	m.operators, err = readList(r.w, int(h.operators), func(before []Operator, o *Operator) bool {
@@ -130,7 +130,7 @@ func (r *restorer) count(most int) (int, error) {
 	var n uint32
 	u32(r.w, &n)
 	if r.w.bad || uint64(n) > uint64(most) {
-		return 0, fmt.Errorf("count %d: %w", n, ErrSnapshot)
+		return 0, fmt.Errorf("a list of %d: at most %d: %w", n, most, ErrSnapshot)
 	}
 	return int(n), nil
 }
@@ -144,7 +144,7 @@ func (r *restorer) tickets() error {
 		var tranches uint8
 		u8(r.w, &tranches)
 		if tranches > MaxTranches {
-			return fmt.Errorf("tranches of ticket %d: %w", t.ID, ErrSnapshot)
+			return fmt.Errorf("ticket %d: %d tranches: at most %d: %w", t.ID, tranches, MaxTranches, ErrSnapshot)
 		}
 		t.Tranches, err = readList(r.w, int(tranches), func(before []Tranche, tr *Tranche) bool {
 			return int(tr.ID) == len(before)+1 && tr.Capacity <= MaxCapacity &&
@@ -244,7 +244,7 @@ func (r *restorer) claims() error {
 		}
 		r.m.updateRemovable(slot)
 		if !r.tally(&c) {
-			return fmt.Errorf("claim %d: sum: %w", c.ID, ErrSnapshot)
+			return fmt.Errorf("claim %d: the sums of its tranche or pair overflow: %w", c.ID, ErrSnapshot)
 		}
 	}
 	return err
@@ -291,7 +291,7 @@ func (r *restorer) payments(slot uint32) error {
 		var p Payment
 		p.walk(r.w)
 		if r.w.bad || !paymentOK(&p, &c.Claim) || r.m.payments.get(p.Signature) != nil {
-			return fmt.Errorf("payment: %w", ErrSnapshot)
+			return fmt.Errorf("a payment does not fit its claim: %w", ErrSnapshot)
 		}
 		at := r.m.payments.add(p.Signature)
 		r.m.payments.at(at).Payment = p
@@ -308,14 +308,14 @@ func (r *restorer) payments(slot uint32) error {
 		}
 	}
 	if r.m.refundsDue > MaxRefunds {
-		return fmt.Errorf("%d refunds due: %w", r.m.refundsDue, ErrSnapshot)
+		return fmt.Errorf("%d refunds due: at most %d: %w", r.m.refundsDue, MaxRefunds, ErrSnapshot)
 	}
 	wanted := 0
 	if c.paidFor() {
 		wanted = 1
 	}
 	if paying != wanted || given > 1 || c.Paid != 0 && wanted == 0 || lost != (c.State == ClaimRefundDue) && (!lost || r.m.policy.Rules != RulesGuarded) {
-		return fmt.Errorf("paid: %w", ErrSnapshot)
+		return fmt.Errorf("its payments do not fit its state: %w", ErrSnapshot)
 	}
 	return nil
 }

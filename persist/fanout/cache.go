@@ -64,7 +64,7 @@ func (p *Publisher) fill(ctx context.Context, l *link) error {
 		}
 		recreate = errors.Is(err, errStreamMismatch)
 		if try == 0 || recreate {
-			p.o.Logger.Warn("filling the stream failed", "seq", f.at.Next, "anew", recreate, "error", err)
+			p.o.Logger.Warn("filling the fan-out stream failed", "seq", f.at.Next, "anew", recreate, "error", err)
 		}
 		if !sleep(ctx, pause(try)) {
 			return nil
@@ -132,7 +132,7 @@ func (f *streamFiller) begin(ctx context.Context, recreate bool) error {
 	if info.State.Msgs == 0 {
 		f.p.stats.Fills.Add(1)
 		f.at, f.last = f.start(), info.State.LastSeq
-		o.Logger.Info("filling the stream", "from_seq", f.at.Next)
+		o.Logger.Info("filling the fan-out stream", "from_seq", f.at.Next)
 		return nil
 	}
 	m, err := stream.GetMsg(ctx, info.State.LastSeq)
@@ -169,7 +169,7 @@ func (f *streamFiller) resume(last []byte) error {
 	})
 	switch {
 	case errors.Is(err, persist.ErrNoFrame) || err == nil && !found:
-		return fmt.Errorf("%w: it ends with a frame of seq %d", errStreamMismatch, h.seq)
+		return fmt.Errorf("%w: it ends with a frame of seq %d that the journal does not have", errStreamMismatch, h.seq)
 	case err != nil:
 		return journalError{err}
 	}
@@ -263,7 +263,7 @@ func (f *streamFiller) awaitAck(ctx context.Context) error {
 	case a := <-s.ack.Ok():
 		f.pending = f.pending[1:]
 		if a.Duplicate || a.Sequence != f.last+1 {
-			return fmt.Errorf("%w: acknowledged at %d after %d", errStreamMismatch, a.Sequence, f.last)
+			return fmt.Errorf("%w: it acknowledged message %d after message %d", errStreamMismatch, a.Sequence, f.last)
 		}
 		f.last = a.Sequence
 		f.p.stats.Acked.Add(1)
@@ -283,7 +283,7 @@ func (f *streamFiller) drainAcks(ctx context.Context) (err error) {
 			return nil
 		case cause := <-s.ack.Err():
 			f.p.stats.Refused.Add(1)
-			f.p.o.Logger.Debug("message not stored in the stream", "seq", s.end, "error", cause)
+			f.p.o.Logger.Debug("message is not stored in the fan-out stream", "seq", s.end, "error", cause)
 		case <-s.ack.Ok():
 			err = errStreamMismatch
 		}

@@ -18,7 +18,7 @@ import (
 var (
 	// ErrBehind: the next frame is neither live nor in the stream, or the follower has
 	// been out of sync for longer than MaxBehind.
-	ErrBehind = errors.New("too far behind the leader")
+	ErrBehind = errors.New("the follower is too far behind the leader")
 	// ErrDiverged: the leader's history differs from what was applied.
 	ErrDiverged = errors.New("the applied frames are not in the leader's history")
 )
@@ -85,7 +85,7 @@ func (f *Follower) Stats() *FollowerStats { return &f.stats }
 // ErrBehind, ErrDiverged, those of to.
 func (f *Follower) Run(ctx context.Context, to Applier) error {
 	if f.at.Next == 0 {
-		return errors.New("fan-out: call Join before Run")
+		return errors.New("fan-out: Run was called before Join")
 	}
 	f.to, f.parts = to, assembly{}
 	l, err := dial(&f.o, "follower", &f.stats.LinkStats)

@@ -11,7 +11,7 @@ import (
 
 // ErrSnapshot says that Join gave up: MaxSnapshotTries snapshots were pruned or damaged
 // before they were complete here.
-var ErrSnapshot = errors.New("could not fetch a complete snapshot from the leader")
+var ErrSnapshot = errors.New("no complete snapshot came from the leader")
 
 // errUnusable: the snapshot was pruned or is damaged.
 var errUnusable = errors.New("the snapshot is unusable")
@@ -44,7 +44,7 @@ func (f *Follower) Join(ctx context.Context) (*engine.Replica, error) {
 			}
 		}
 		if try == 0 || unusable > 0 {
-			f.o.Logger.Info("waiting for a leader's snapshot", "error", err)
+			f.o.Logger.Info("waiting for a snapshot from the leader", "error", err)
 		}
 		if !sleep(ctx, pause(try)) {
 			return nil, ctx.Err()
@@ -97,7 +97,7 @@ func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist
 	}
 	if first.size == 0 {
 		if first.position != persist.Genesis() {
-			return nil, none, fmt.Errorf("%w: an empty one of seq %d", errUnusable, first.position.Last())
+			return nil, none, fmt.Errorf("%w: the one of seq %d is empty", errUnusable, first.position.Last())
 		}
 		return engine.NewReplica(f.o.State), first.position, nil
 	}
@@ -112,7 +112,7 @@ func (f *Follower) fetch(ctx context.Context, l *link) (*engine.Replica, persist
 			return nil, none, err
 		case p.position.Next != first.position.Next || p.size != first.size || len(p.bytes) == 0 ||
 			uint64(len(file)+len(p.bytes)) > first.size:
-			return nil, none, fmt.Errorf("%w: that of seq %d was pruned", errUnusable, first.position.Last())
+			return nil, none, fmt.Errorf("%w: the one of seq %d was pruned", errUnusable, first.position.Last())
 		}
 		file = append(file, p.bytes...)
 		f.stats.SnapshotBytes.Add(uint64(len(p.bytes)))

@@ -118,6 +118,6 @@ func (f *Follower) Ready() error {
 	if everInSync && lag.Stale <= f.o.MaxStale {
 		return nil
 	}
-	return fmt.Errorf("%w: at seq %d of %d, not in sync for %v, nothing heard for %v",
+	return fmt.Errorf("%w: at seq %d of %d, not in sync for %v, no message of the leader for %v",
 		ErrNotReady, lag.Seq, lag.Leader, lag.Stale.Round(time.Millisecond), lag.Silent.Round(time.Millisecond))
 }

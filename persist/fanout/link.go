@@ -53,7 +53,7 @@ func dial(o *Options, role string, stats *LinkStats) (*link, error) {
 			if errors.Is(err, nats.ErrSlowConsumer) {
 				stats.Overflows.Add(1)
 			}
-			log.Warn("nats error", "error", err)
+			log.Warn("nats connection error", "error", err)
 		}),
 	}
 	if o.TLS != nil {

@@ -126,9 +126,9 @@ func (o *Options) Validate() error {
 	d := o.withDefaults()
 	switch {
 	case len(d.URLs) < 1 || len(d.URLs) > MaxURLs:
-		return fmt.Errorf("nats urls: %d of them: must be 1 to %d", len(d.URLs), MaxURLs)
+		return fmt.Errorf("nats: %d urls: must be 1 to %d", len(d.URLs), MaxURLs)
 	case !prefixPattern.MatchString(d.Prefix):
-		return fmt.Errorf("nats prefix %q: must be 1 to 64 letters, digits, - or _", d.Prefix)
+		return fmt.Errorf("nats: prefix %q: must be 1 to 64 letters, digits, '-' or '_'", d.Prefix)
 	case d.Heartbeat < MinHeartbeat || d.Heartbeat > MaxHeartbeat:
 		return fmt.Errorf("heartbeat %v: must be %v to %v", d.Heartbeat, MinHeartbeat, MaxHeartbeat)
 	case d.StreamBytes < MinStreamBytes || d.StreamBytes > MaxStreamBytes:
@@ -158,7 +158,7 @@ func (a *Auth) option() (nats.Option, error) {
 	}
 	switch {
 	case ways > 1:
-		return nil, errors.New("nats: more than one of user, token, credentials and seed")
+		return nil, errors.New("nats: more than one of user, token, credentials and seed is set: set one")
 	case a.User != "":
 		return nats.UserInfo(a.User, a.Password), nil
 	case a.Token != "":

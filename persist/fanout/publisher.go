@@ -116,7 +116,7 @@ func (p *Publisher) RunWithRetry(ctx context.Context) error {
 		if p.o.Clock().Sub(began) > lastPause {
 			try = 0
 		}
-		p.o.Logger.Error("fan-out failed; retrying", "try", try, "error", err)
+		p.o.Logger.Error("fan-out failed, trying again", "try", try, "error", err)
 		if !sleep(ctx, pause(try)) {
 			return nil
 		}
@@ -181,7 +181,7 @@ func (p *Publisher) publish(l *link, at *persist.Position, buf *[]byte) (more bo
 	})
 	if errors.Is(err, persist.ErrNoFrame) {
 		// The journal was pruned up to here: followers have the stream.
-		p.o.Logger.Warn("frames not published live: already pruned", "from_seq", at.Next, "to_seq", p.journal.Durable().Next-1)
+		p.o.Logger.Warn("frames were pruned before they were published live", "from_seq", at.Next, "to_seq", p.journal.Durable().Next-1)
 		*at, err = p.journal.Durable(), nil
 	}
 	if err = errors.Join(err, broken); err != nil {

@@ -51,7 +51,7 @@ func (f *Follower) refill(ctx context.Context, l *link, target uint64) error {
 			return nil
 		}
 	}
-	f.o.Logger.Debug("refilled from the stream", "from_seq", from, "to_seq", f.at.Next-1)
+	f.o.Logger.Debug("frames refilled from the fan-out stream", "from_seq", from, "to_seq", f.at.Next-1)
 	return nil
 }
 
@@ -166,7 +166,7 @@ func findFrame(ctx context.Context, stream jetstream.Stream, next uint64) (uint6
 	case i == int(n):
 		return 0, beyond(body, next)
 	case h.seq != next || h.offset != 0:
-		return 0, fmt.Errorf("%w: with seq %d, want %d", errNotInStream, h.seq, next)
+		return 0, fmt.Errorf("%w: it has the frame of seq %d, want seq %d", errNotInStream, h.seq, next)
 	}
 	return first + uint64(i), nil
 }

@@ -53,13 +53,13 @@ func NewServer(o ServerOptions) (*Server, error) {
 	port := cmp.Or(o.Port, server.RANDOM_PORT)
 	switch {
 	case o.Dir == "":
-		return nil, errors.New("nats server: its folder must be named")
+		return nil, errors.New("nats server: the folder is missing")
 	case o.Port < 0 || o.Port > 65535:
-		return nil, fmt.Errorf("nats server: port %d", o.Port)
+		return nil, fmt.Errorf("nats server: port %d: must be 0 to 65535", o.Port)
 	case o.MaxStore < 0 || o.MaxStore > MaxStreamBytes:
 		return nil, fmt.Errorf("nats server: max store %d: must be 1 to %d", o.MaxStore, int64(MaxStreamBytes))
 	case o.Password != "" && o.User == "":
-		return nil, errors.New("nats server: a password without a user")
+		return nil, errors.New("nats server: a password is set without a user: set both")
 	}
 	s, err := server.NewServer(&server.Options{
 		ServerName: "blockdesk", Host: o.Host, Port: port, NoSigs: true, NoLog: true,
@@ -90,7 +90,7 @@ func (s *Server) URL(ctx context.Context) (string, error) {
 func (s *Server) Run(ctx context.Context) error {
 	s.s.Start()
 	if !s.s.ReadyForConnections(startTimeout) {
-		s.err = fmt.Errorf("nats server: does not listen on %s:%d", s.o.Host, s.o.Port)
+		s.err = fmt.Errorf("nats server: it does not listen on %s:%d: is the port in use?", s.o.Host, s.o.Port)
 	}
 	close(s.ready)
 	if s.err == nil {

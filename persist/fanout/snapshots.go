@@ -59,7 +59,7 @@ func (p *Publisher) piece(dst []byte, request *head, chunk []byte) []byte {
 		next = newest.Next
 	}
 	if err != nil {
-		p.o.Logger.Warn("cannot read a snapshot for a follower", "error", err)
+		p.o.Logger.Warn("reading a snapshot for a follower failed", "error", err)
 		return dst
 	}
 	at := newest

@@ -90,13 +90,13 @@ func parseMessage(data []byte) (head, []byte, error) {
 	end := len(data) - tailSize
 	switch {
 	case le.Uint32(data) != messageMagic:
-		return head{}, nil, fmt.Errorf("%w: magic %#x", ErrMessage, le.Uint32(data))
+		return head{}, nil, fmt.Errorf("%w: it begins with %#x", ErrMessage, le.Uint32(data))
 	case le.Uint32(data[end:]) != crc32.Checksum(data[:end], castagnoli):
 		return head{}, nil, fmt.Errorf("%w: wrong checksum", ErrMessage)
 	case data[4] != messageVersion:
 		return head{}, nil, fmt.Errorf("%w: version %d: this program reads %d", ErrMessage, data[4], messageVersion)
 	case data[5] == 0 || kind(data[5]) >= kindUnknown || data[6] != 0 || data[7] != 0:
-		return head{}, nil, fmt.Errorf("%w: kind %d", ErrMessage, data[5])
+		return head{}, nil, fmt.Errorf("%w: unknown kind %d", ErrMessage, data[5])
 	}
 	h := head{
 		kind: kind(data[5]), term: le.Uint64(data[8:]), seq: le.Uint64(data[16:]),
@@ -106,13 +106,13 @@ func parseMessage(data []byte) (head, []byte, error) {
 	switch {
 	case h.kind == kindFramePiece && (h.seq == 0 || len(body) == 0 || h.total > persist.MaxFrameBytes ||
 		uint64(h.offset)+uint64(len(body)) > uint64(h.total)):
-		return head{}, nil, fmt.Errorf("%w: %d bytes at %d of a frame of %d, seq %d", ErrMessage, len(body), h.offset, h.total, h.seq)
+		return head{}, nil, fmt.Errorf("%w: a piece of %d bytes at byte %d of a frame of %d bytes, seq %d", ErrMessage, len(body), h.offset, h.total, h.seq)
 	case h.kind == kindHeartbeat && (len(body) != heartbeatSize || h.seq == 0):
 		return head{}, nil, fmt.Errorf("%w: a heartbeat of %d bytes at seq %d", ErrMessage, len(body), h.seq)
 	case h.kind == kindSnapshotRequest && len(body) != 0:
 		return head{}, nil, fmt.Errorf("%w: a snapshot request with %d bytes", ErrMessage, len(body))
 	case h.kind == kindSnapshotPiece && (len(body) < pieceHeadSize || h.seq == 0):
-		return head{}, nil, fmt.Errorf("%w: a snapshot's piece of %d bytes, seq %d", ErrMessage, len(body), h.seq)
+		return head{}, nil, fmt.Errorf("%w: a piece of a snapshot with %d bytes, seq %d", ErrMessage, len(body), h.seq)
 	}
 	return h, body, nil
 }

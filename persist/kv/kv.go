@@ -91,7 +91,7 @@ func CheckLayout(s Store, key, version byte, layout error) error {
 		err = s.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set([]byte{key}, []byte{version}) }, true)
 	}
 	if ok && (len(value) != 1 || value[0] != version) {
-		err = fmt.Errorf("%w: layout version %x, this program reads %d", layout, value, version)
+		err = fmt.Errorf("%w: its layout has version %x, this program reads version %d", layout, value, version)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ var (
 	// ErrPruned says that the journal has pruned events that a store needs.
 	ErrPruned = errors.New("the journal no longer has the events after the store's cursor")
 	// ErrAhead says that a store has commands that the journal does not have.
-	ErrAhead = errors.New("ahead of the journal")
+	ErrAhead = errors.New("the store is ahead of the journal")
 	// ErrDiverged says that the content of a store contradicts the journal: the store
 	// is damaged, or belongs to another journal.
 	ErrDiverged = errors.New("the store contradicts the journal")
@@ -125,7 +125,7 @@ func (r *recovery) replay(j Journal) (*engine.Replica, error) {
 		if !errors.Is(err, ErrPruned) || floor == math.MaxUint64 {
 			return replica, errors.Join(err, failed)
 		}
-		r.o.Logger.Warn("store is behind the pruned journal", "store_seq", floor, "error", err)
+		r.o.Logger.Warn("store needs events that the journal has pruned", "store_seq", floor, "error", err)
 		for i := range r.projections {
 			r.lost[i] = r.lost[i] || r.projections[i].Cursor() == floor
 		}

@@ -145,7 +145,7 @@ func TestRecover(t *testing.T) {
 			if !slices.Equal(f.seen, want) {
 				t.Errorf("replayed %d, want %d", f.seen, want)
 			}
-			if c.behind != strings.Contains(logs.String(), "store is behind the pruned journal") {
+			if c.behind != strings.Contains(logs.String(), "store needs events that the journal has pruned") {
 				t.Errorf("logged %q", &logs)
 			}
 			if c.diverged != (f.diverged != nil) {

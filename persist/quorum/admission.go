@@ -26,7 +26,7 @@ import (
 var ErrNoMemory = errors.New("quorum: the data folder is empty, but the group has a log")
 
 // errAlone says that a node with an empty folder waits for answers of its peers.
-var errAlone = errors.New("the data folder is empty: waiting for peers that can tell whether the group has begun")
+var errAlone = errors.New("the data folder is empty: waiting for peers that know whether the group has begun")
 
 // admissionInterval is the time between two rounds of probes.
 const admissionInterval = 250 * time.Millisecond
@@ -86,7 +86,7 @@ func (n *Node) birth(create bool) (b birth, err error) {
 		_, _ = rand.Read(b[:]) // never fails
 		return b, n.log.SetRegister(registerBirth, b[:])
 	case len(value) != len(b):
-		return b, fmt.Errorf("%w: register %s of %d bytes", errEntry, registerBirth, len(value))
+		return b, fmt.Errorf("%w: register %s has %d bytes", errEntry, registerBirth, len(value))
 	}
 	return birth(value), nil
 }
@@ -153,7 +153,7 @@ func (n *Node) founders() (map[string]birth, error) {
 	for len(p) > 0 {
 		end := 1 + int(p[0])
 		if len(p) < end+birthBytes {
-			return nil, fmt.Errorf("%w: register %s", errEntry, registerFounders)
+			return nil, fmt.Errorf("%w: register %s is damaged", errEntry, registerFounders)
 		}
 		out[string(p[1:end])] = birth(p[end : end+birthBytes])
 		p = p[end+birthBytes:]
@@ -170,7 +170,7 @@ func (n *Node) setAdmission(why error) {
 	switch {
 	case why == nil || was != nil && was.Error() == why.Error():
 	case errors.Is(why, ErrNoMemory):
-		n.o.Logger.Error("node not admitted to its group", "node", n.o.ID, "error", why)
+		n.o.Logger.Error("node may not join its group", "node", n.o.ID, "error", why)
 	default:
 		n.o.Logger.Info("waiting for the peers of a new group", "node", n.o.ID, "reason", why)
 	}

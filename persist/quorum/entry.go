@@ -76,7 +76,7 @@ func decodeTag(p []byte) (tag, error) {
 	}
 	t := tag{kind: kind(p[1]), termStart: binary.LittleEndian.Uint64(p[8:])}
 	if t.kind < termStartKind || t.kind > formatKind {
-		return tag{}, fmt.Errorf("%w: kind %d", errEntry, t.kind)
+		return tag{}, fmt.Errorf("%w: unknown kind %d", errEntry, t.kind)
 	}
 	return t, nil
 }
@@ -135,11 +135,11 @@ func (c *commit) admits(key []byte, value int) bool {
 	switch {
 	case c.refused != nil:
 	case len(key) == 0 || len(key) > MaxKeyBytes:
-		c.refused = fmt.Errorf("%w: key of %d bytes: 1 to %d", persist.ErrLimit, len(key), MaxKeyBytes)
+		c.refused = fmt.Errorf("%w: key of %d bytes: must be 1 to %d", persist.ErrLimit, len(key), MaxKeyBytes)
 	case value > MaxValueBytes:
-		c.refused = fmt.Errorf("%w: value of %d bytes: at most %d", persist.ErrLimit, value, MaxValueBytes)
+		c.refused = fmt.Errorf("%w: value of %d bytes: must be at most %d", persist.ErrLimit, value, MaxValueBytes)
 	case c.weight > MaxCommitBytes:
-		c.refused = fmt.Errorf("%w: commit of over %d bytes", persist.ErrLimit, MaxCommitBytes)
+		c.refused = fmt.Errorf("%w: commit of more than %d bytes", persist.ErrLimit, MaxCommitBytes)
 	}
 	return c.refused == nil
 }
@@ -173,13 +173,13 @@ func parseCommit(data []byte) (store string, ops []byte, err error) {
 	}
 	end := commitHeader + int(data[5])
 	if end > body || !validStoreName(string(data[commitHeader:end])) {
-		return "", nil, fmt.Errorf("%w: name of a commit's store", errEntry)
+		return "", nil, fmt.Errorf("%w: the store's name in a commit is invalid", errEntry)
 	}
 	ops = data[end:body]
 	for rest := ops; len(rest) > 0; {
 		_, a, b, next, ok := nextOp(rest)
 		if !ok || len(a) == 0 || len(a) > MaxKeyBytes || len(b) > MaxValueBytes {
-			return "", nil, fmt.Errorf("%w: operation of a commit", errEntry)
+			return "", nil, fmt.Errorf("%w: an operation of a commit is invalid", errEntry)
 		}
 		rest = next
 	}

@@ -49,7 +49,7 @@ func (t *Term) Format() uint16 { return t.format }
 // applyFormat raises the format: two bytes, little-endian.
 func (m *machine) applyFormat(data []byte) error {
 	if len(data) != 2 {
-		return fmt.Errorf("%w: a format of %d bytes", errEntry, len(data))
+		return fmt.Errorf("%w: the log's format has %d bytes", errEntry, len(data))
 	}
 	v := binary.LittleEndian.Uint16(data)
 	if v > MaxFormat {
@@ -127,11 +127,11 @@ func (n *Node) Finalize() error {
 		a, err := n.probe(string(s.Address), &probeQuestion{id: n.o.ID})
 		switch {
 		case errors.Is(err, errOldProgram):
-			return fmt.Errorf("%w: node %s runs a program of format %d, not %d", ErrOldMember, s.ID, firstFormat, MaxFormat)
+			return fmt.Errorf("%w: node %s runs a program that reads format %d, not %d: upgrade it", ErrOldMember, s.ID, firstFormat, MaxFormat)
 		case err != nil:
 			return fmt.Errorf("%w: node %s does not answer: %w", ErrOldMember, s.ID, err)
 		case a.reads < MaxFormat:
-			return fmt.Errorf("%w: node %s reads up to format %d, not %d", ErrOldMember, s.ID, a.reads, MaxFormat)
+			return fmt.Errorf("%w: node %s reads up to format %d, not %d: upgrade it", ErrOldMember, s.ID, a.reads, MaxFormat)
 		}
 	}
 	if err := n.raiseFormat(term.start); err != nil {
@@ -167,7 +167,7 @@ func (n *Node) checkReads(p Peer) error {
 	}
 	a, err := n.probe(p.Address, &probeQuestion{id: n.o.ID})
 	if errors.Is(err, errOldProgram) || err == nil && a.reads < n.Format() {
-		return fmt.Errorf("%w: node %s has an older program", ErrOldMember, p.ID)
+		return fmt.Errorf("%w: node %s has an older program: upgrade it", ErrOldMember, p.ID)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNotReady says that the node should not be used.
-var ErrNotReady = errors.New("quorum: the node is not ready")
+var ErrNotReady = errors.New("quorum: the node is not ready to serve")
 
 // MaxReadyLag is how many committed entries a ready node may not have applied yet.
 const MaxReadyLag = 1000
@@ -96,10 +96,10 @@ func (n *Node) Ready() error {
 		return fmt.Errorf("%w: no leader is known", ErrNotReady)
 	}
 	if behind := int64(r.CommitIndex()) - int64(r.AppliedIndex()); behind > MaxReadyLag {
-		return fmt.Errorf("%w: %d committed entries to apply, at most %d", ErrNotReady, behind, MaxReadyLag)
+		return fmt.Errorf("%w: %d committed entries are not applied yet: at most %d", ErrNotReady, behind, MaxReadyLag)
 	}
 	if last := r.LastContact(); r.State() != raft.Leader && time.Since(last) > 2*n.o.Timeout {
-		return fmt.Errorf("%w: the leader is silent", ErrNotReady)
+		return fmt.Errorf("%w: the leader has sent nothing for too long", ErrNotReady)
 	}
 	return nil
 }

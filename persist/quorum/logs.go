@@ -92,7 +92,7 @@ func decodeLog(p []byte, index uint64, log *raft.Log) error {
 	}
 	end := logHeader + int(binary.LittleEndian.Uint16(p[2:]))
 	if end > len(p) {
-		return fmt.Errorf("%w %d: shorter than its tag", errEntry, index)
+		return fmt.Errorf("%w %d: it is shorter than its tag", errEntry, index)
 	}
 	p = append([]byte(nil), p...)
 	*log = raft.Log{Index: index, Term: binary.LittleEndian.Uint64(p[4:]), Type: raft.LogType(p[1]), Data: p[end:]}
@@ -140,7 +140,7 @@ func (l logStore) GetUint64(key []byte) (uint64, error) {
 		return 0, err
 	}
 	if len(value) != 8 {
-		return 0, fmt.Errorf("%w: register %q of %d bytes", errEntry, key, len(value))
+		return 0, fmt.Errorf("%w: register %q has %d bytes", errEntry, key, len(value))
 	}
 	return binary.LittleEndian.Uint64(value), nil
 }

@@ -18,7 +18,7 @@ var (
 	// errStale refuses an entry whose term is over.
 	errStale = errors.New("the term that proposed the entry is over")
 	// errNotNext refuses a frame that does not follow the last one.
-	errNotNext = errors.New("the frame does not follow")
+	errNotNext = errors.New("the frame does not follow the one before it")
 	// errMissing: this node's log and snapshots have a gap between them.
 	errMissing = errors.New("this node lacks committed frames")
 )
@@ -233,7 +233,7 @@ func (s *standby) apply(j *job) (err error) {
 
 // errDiverged: this node's engine produced other events than the leader's for the same
 // commands.
-var errDiverged = errors.New("this node's engine and the leader's differ")
+var errDiverged = errors.New("this node's engine has other events than the leader's")
 
 // handOver calls visit with the events above floor, sends the replica itself and
 // continues with a copy of it. So the caller waits for the encoding, not for the copy.

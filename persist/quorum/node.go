@@ -317,7 +317,7 @@ func (n *Node) fail(err error) error {
 	defer n.mu.Unlock()
 	if n.failure == nil && !errors.Is(err, errStopped) {
 		n.failure = fmt.Errorf("node %s has failed: %w", n.o.ID, err)
-		n.o.Logger.Error("node failed; leaving the group", "node", n.o.ID, "error", err)
+		n.o.Logger.Error("node failed, leaving the group", "node", n.o.ID, "error", err)
 		close(n.broken)
 	}
 	return err

@@ -120,9 +120,9 @@ func (o *Options) Validate() error {
 	d := o.withDefaults()
 	switch {
 	case d.ID == "" || len(d.ID) > MaxNameBytes:
-		return fmt.Errorf("node id of %d bytes: must be 1 to %d", len(d.ID), MaxNameBytes)
+		return fmt.Errorf("the node's id has %d bytes: must be 1 to %d", len(d.ID), MaxNameBytes)
 	case d.Dir == "":
-		return errors.New("node directory: must be named")
+		return errors.New("the node's directory is missing")
 	case d.Timeout < MinTimeout || d.Timeout > MaxTimeout:
 		return fmt.Errorf("timeout %v: must be %v to %v", d.Timeout, MinTimeout, MaxTimeout)
 	case d.KeepSnapshots < 1:
@@ -132,7 +132,7 @@ func (o *Options) Validate() error {
 	case len(d.Peers) == 0 && !d.Join || len(d.Peers) > MaxPeers:
 		return fmt.Errorf("%d peers: must be 1 to %d", len(d.Peers), MaxPeers)
 	case d.TLS != nil && (len(d.TLS.Certificates) == 0 || d.TLS.RootCAs == nil || d.TLS.ClientCAs == nil):
-		return errors.New("transport: TLS needs Certificates, RootCAs and ClientCAs")
+		return errors.New("transport: TLS needs all of Certificates, RootCAs and ClientCAs")
 	}
 	watch := d.diskWatch()
 	if err := errors.Join(watch.Validate(), o.validatePeers()); err != nil {
@@ -153,7 +153,7 @@ func (o *Options) validatePeers() error {
 	for _, p := range o.Peers {
 		switch {
 		case p.ID == "" || len(p.ID) > MaxNameBytes:
-			return fmt.Errorf("peer id of %d bytes: must be 1 to %d", len(p.ID), MaxNameBytes)
+			return fmt.Errorf("a peer's id has %d bytes: must be 1 to %d", len(p.ID), MaxNameBytes)
 		case ids[p.ID] || addresses[p.Address]:
 			return fmt.Errorf("peer %s at %s: named twice", p.ID, p.Address)
 		}

@@ -47,7 +47,7 @@ const (
 )
 
 // errOldProgram says that a peer closed a probe without an answer.
-var errOldProgram = errors.New("the peer's program has no probes")
+var errOldProgram = errors.New("the peer's program is too old to answer probes")
 
 // birth identifies a data folder: random bytes, written when the folder was empty.
 type birth [birthBytes]byte
@@ -103,7 +103,7 @@ func (a *probeAnswer) encode() []byte {
 
 func decodeAnswer(p []byte) (a probeAnswer, err error) {
 	if len(p) != probeAnswers || p[0] != probeMagic || p[1] != probeVersion || p[2] > probeHasLog|probeVoter|probeFounder || p[3] != 0 {
-		return a, fmt.Errorf("%w: answer to a probe", errEntry)
+		return a, fmt.Errorf("%w: the answer to a probe is invalid", errEntry)
 	}
 	le := binary.LittleEndian
 	return probeAnswer{

@@ -164,7 +164,7 @@ func (s *fsmSnapshot) Release() {
 }
 
 // errNoSnapshotFile: raft could not create a file for a snapshot.
-var errNoSnapshotFile = errors.New("no file could be made for a snapshot")
+var errNoSnapshotFile = errors.New("cannot create a file for a snapshot")
 
 func (s *fsmSnapshot) write(to io.Writer, w *standbyImage) error {
 	sum := xxhash.New()
@@ -328,7 +328,7 @@ func readEntries(in io.Reader, set func(key, value []byte)) (more bool, err erro
 			return false, nil
 		}
 		if key > persist.MaxKeyBytes || value > persist.MaxValueBytes {
-			return false, fmt.Errorf("%w: an entry of %d and %d bytes", errSnapshot, key, value)
+			return false, fmt.Errorf("%w: a store's entry with a key of %d bytes and a value of %d", errSnapshot, key, value)
 		}
 		if cap(data) < key+value {
 			data = make([]byte, key+value)

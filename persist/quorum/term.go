@@ -130,7 +130,7 @@ func (n *Node) begin(r *raft.Raft) (*Term, error) {
 	}
 	b, ok := got.(termStarted)
 	if !ok {
-		return nil, fmt.Errorf("quorum: the start of a term returned %T", got)
+		return nil, fmt.Errorf("quorum: the start of a term returned %T instead of its beginning", got)
 	}
 	if err := n.beginFormat(b); err != nil {
 		return nil, err

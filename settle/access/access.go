@@ -56,16 +56,16 @@ const (
 // Errors of an Access. Errors of the store are wrapped.
 var (
 	// ErrNonceExpired and ErrNonceUsed are kinds of desk.ErrBadNonce.
-	ErrNonceExpired = fmt.Errorf("%w: expired", desk.ErrBadNonce)
-	ErrNonceUsed    = fmt.Errorf("%w: presented before", desk.ErrBadNonce)
+	ErrNonceExpired = fmt.Errorf("%w: it has expired: request a new one", desk.ErrBadNonce)
+	ErrNonceUsed    = fmt.Errorf("%w: it was used before: request a new one", desk.ErrBadNonce)
 	// ErrUnknownToken: the log has no token of this id.
 	ErrUnknownToken = errors.New("access: no such token")
 	// ErrName: the operator's name is empty or longer than MaxName bytes.
-	ErrName = errors.New("access: no name, or too long")
+	ErrName = errors.New("access: the operator's name is empty or too long")
 	// ErrLayout: the store has an entry that this version cannot read.
 	ErrLayout = errors.New("access: record cannot be read")
 	// ErrOptions: an option is out of its range.
-	ErrOptions = errors.New("access: option out of range")
+	ErrOptions = errors.New("access: an option is out of range")
 )
 
 // Options of an Access. The zero value of a field is its default.

@@ -132,7 +132,7 @@ func readTime(kv kv.Store) (int64, error) {
 	}
 	t, whole := parseTimeValue(value)
 	if !whole {
-		return 0, fmt.Errorf("%w: time %x", ErrLayout, value)
+		return 0, fmt.Errorf("%w: %x is not a time", ErrLayout, value)
 	}
 	return t, nil
 }
@@ -143,7 +143,7 @@ func eachIssue(store kv.Reader, lo int64, f func(*issue) error) error {
 		at, ok := parseTokenKey(key)
 		i, whole := parseIssue(at, value)
 		if !ok || !whole {
-			return fmt.Errorf("%w: issue %x of %d bytes", ErrLayout, key, len(value))
+			return fmt.Errorf("%w: the issue under the key %x has %d bytes", ErrLayout, key, len(value))
 		}
 		return f(&i)
 	})
@@ -155,7 +155,7 @@ func readIssue(kv kv.Store, at int64) (i issue, ok bool, err error) {
 		return issue{}, false, err
 	}
 	if i, ok = parseIssue(at, value); !ok {
-		return issue{}, false, fmt.Errorf("%w: issue of %d bytes", ErrLayout, len(value))
+		return issue{}, false, fmt.Errorf("%w: an issue of %d bytes", ErrLayout, len(value))
 	}
 	return i, true, nil
 }
@@ -166,7 +166,7 @@ func readRevocation(kv kv.Store, at int64) (r revocation, ok bool, err error) {
 		return revocation{}, false, err
 	}
 	if r, ok = parseRevocation(value); !ok {
-		return revocation{}, false, fmt.Errorf("%w: revocation of %d bytes", ErrLayout, len(value))
+		return revocation{}, false, fmt.Errorf("%w: a revocation of %d bytes", ErrLayout, len(value))
 	}
 	return r, true, nil
 }

@@ -31,7 +31,7 @@ func entryOf(i *issue, r *revocation) Entry {
 // next process does: repeat the call.
 func (a *Access) Revoke(id, by string) (Entry, error) {
 	if by == "" || len(by) > MaxName {
-		return Entry{}, fmt.Errorf("%w: %d bytes", ErrName, len(by))
+		return Entry{}, fmt.Errorf("%w: it has %d bytes", ErrName, len(by))
 	}
 	at, ok := parseID(id)
 	if !ok {
