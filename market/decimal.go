@@ -21,7 +21,7 @@ const MaxDecimalText = 64
 // client input.
 var (
 	ErrDecimalSyntax    = errors.New("not a plain decimal number")
-	ErrDecimalTooLong   = errors.New("decimal is longer than 64 bytes")
+	ErrDecimalTooLong   = errors.New("the decimal number is longer than 64 bytes")
 	ErrDecimalPrecision = errors.New("more fractional digits than the field has")
 	ErrDecimalScale     = errors.New("number of fractional digits is out of range")
 )

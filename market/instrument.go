@@ -62,9 +62,9 @@ func (in *Instrument) Validate() error {
 	}
 	switch {
 	case in.PriceDecimals > MaxDecimals:
-		return fmt.Errorf("%s: price_decimals %d: at most %d", in.Symbol, in.PriceDecimals, MaxDecimals)
+		return fmt.Errorf("%s: price_decimals %d: must be at most %d", in.Symbol, in.PriceDecimals, MaxDecimals)
 	case in.QtyDecimals > MaxDecimals:
-		return fmt.Errorf("%s: qty_decimals %d: at most %d", in.Symbol, in.QtyDecimals, MaxDecimals)
+		return fmt.Errorf("%s: qty_decimals %d: must be at most %d", in.Symbol, in.QtyDecimals, MaxDecimals)
 	case in.Tick == 0:
 		return fmt.Errorf("%s: tick must be greater than zero", in.Symbol)
 	case in.Lot == 0:
@@ -72,11 +72,11 @@ func (in *Instrument) Validate() error {
 	case in.MinQty < 1 || in.MinQty > in.MaxQty:
 		return fmt.Errorf("%s: min_qty %d lots: must be 1 to max_qty (%d)", in.Symbol, in.MinQty, in.MaxQty)
 	case in.MaxQty > MaxQty:
-		return fmt.Errorf("%s: max_qty %d lots: at most %d", in.Symbol, in.MaxQty, MaxQty)
+		return fmt.Errorf("%s: max_qty %d lots: must be at most %d", in.Symbol, in.MaxQty, MaxQty)
 	case in.MaxPrice < 1 || in.MaxPrice > MaxPrice:
 		return fmt.Errorf("%s: max_price %d ticks: must be 1 to %d", in.Symbol, in.MaxPrice, MaxPrice)
 	case in.Source != Matched && in.Source != Mirrored:
-		return fmt.Errorf("%s: book_source must be matched or mirrored", in.Symbol)
+		return fmt.Errorf("%s: book_source: must be matched or mirrored", in.Symbol)
 	}
 	if Mul(uint64(in.MaxPrice), in.Tick).Hi != 0 {
 		return fmt.Errorf("%s: max_price × tick: %w", in.Symbol, ErrOverflow)
@@ -92,7 +92,7 @@ func (in *Instrument) Validate() error {
 func (in *Instrument) validateNames() error {
 	switch {
 	case in.Symbol == "" || len(in.Symbol) > MaxSymbol:
-		return fmt.Errorf("symbol %q: 1 to %d bytes", in.Symbol, MaxSymbol)
+		return fmt.Errorf("symbol %q: must be 1 to %d bytes", in.Symbol, MaxSymbol)
 	case !isAssetCode(in.Base):
 		return fmt.Errorf("symbol %q: base %q must be letters, digits, '.', '_' or '-'", in.Symbol, in.Base)
 	case !isAssetCode(in.Quote):

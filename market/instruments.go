@@ -11,7 +11,7 @@ const MaxInstruments = 10_000
 
 // Errors of NewInstruments about the set as a whole.
 var (
-	ErrNoInstruments      = errors.New("no instruments")
+	ErrNoInstruments      = errors.New("the list of instruments is empty")
 	ErrTooManyInstruments = fmt.Errorf("more than %d instruments", MaxInstruments)
 )
 

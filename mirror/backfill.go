@@ -35,9 +35,9 @@ var (
 	ErrBackfillOptions = errors.New("mirror: invalid backfill options")
 	// ErrHistory means a list that does not continue from the last one, from a node that
 	// lags, has deleted history, or lies.
-	ErrHistory = errors.New("mirror: history does not join what was read")
+	ErrHistory = errors.New("mirror: a node's history does not continue what was read before")
 	// ErrNotFound means a listed transaction that the node does not have.
-	ErrNotFound = errors.New("mirror: listed transaction not found")
+	ErrNotFound = errors.New("mirror: no node returned a transaction that is listed")
 	// ErrAnswer means an answer to a request that was not made.
 	ErrAnswer = errors.New("mirror: internal error: answer without a request")
 )
@@ -371,7 +371,7 @@ func (b *Backfill) skipContested(l *listedTx, newer bool, why error) Progress {
 // movements. Errors: [ErrAnswer].
 func (b *Backfill) Skip() (Progress, error) {
 	if b.Next().Kind != RequestSkip {
-		return Progress{}, fmt.Errorf("%w: skip", ErrAnswer)
+		return Progress{}, fmt.Errorf("%w: no transaction to skip was requested", ErrAnswer)
 	}
 	l, _ := b.next()
 	return b.extend(l.trace(), nil), nil

@@ -11,7 +11,7 @@ import (
 // Listed handles the answer to RequestList. Errors: [ErrHistory], [ErrAnswer].
 func (b *Backfill) Listed(l List) (Progress, error) {
 	if b.Next().Kind != RequestList {
-		return Progress{}, fmt.Errorf("%w: list", ErrAnswer)
+		return Progress{}, fmt.Errorf("%w: no list was requested", ErrAnswer)
 	}
 	infos := make([]rpc.SignatureInfo, len(l.Entries))
 	entries := make([]listedTx, len(l.Entries))

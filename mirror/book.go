@@ -22,11 +22,11 @@ const (
 var (
 	// ErrListing means that the listing is invalid, or that the on-chain market differs
 	// from it.
-	ErrListing = errors.New("mirror: market differs from the listing")
+	ErrListing = errors.New("mirror: the market differs from its entry in mirror.pairs")
 	// ErrAccount means an account that is missing, or of another program or type.
-	ErrAccount = errors.New("mirror: wrong account")
+	ErrAccount = errors.New("mirror: an account is not the expected one")
 	// ErrMalformed means an account that its program would not have written.
-	ErrMalformed = errors.New("mirror: malformed account")
+	ErrMalformed = errors.New("mirror: an account is malformed")
 	// ErrClosed means a market on which the program no longer trades.
 	ErrClosed = errors.New("mirror: the market is closed")
 )
@@ -122,7 +122,7 @@ func Open(l Listing, account *rpc.Account) (Book, error) {
 	case OpenBook:
 		return openLots(l, &openBookLayout, account)
 	default:
-		return nil, fmt.Errorf("%w: %s: layout %d", ErrListing, l.Instrument.Symbol, l.Layout)
+		return nil, fmt.Errorf("%w: %s: unknown layout %d", ErrListing, l.Instrument.Symbol, l.Layout)
 	}
 }
 
@@ -137,7 +137,7 @@ func (d *Depth) take(bids, asks *levelBuilder) {
 // count checks the number of accounts in an answer.
 func count(accounts []*rpc.Account, wanted []solana.Address) error {
 	if len(accounts) != len(wanted) {
-		return fmt.Errorf("%w: %d accounts instead of %d", ErrAccount, len(accounts), len(wanted))
+		return fmt.Errorf("%w: %d accounts, want %d", ErrAccount, len(accounts), len(wanted))
 	}
 	return nil
 }
@@ -148,9 +148,9 @@ func check(a *rpc.Account, address, program solana.Address) error {
 	case a == nil:
 		return fmt.Errorf("%w: %s does not exist", ErrAccount, solana.Base58(address))
 	case a.Address != address:
-		return fmt.Errorf("%w: %s instead of %s", ErrAccount, solana.Base58(a.Address), solana.Base58(address))
+		return fmt.Errorf("%w: got %s, want %s", ErrAccount, solana.Base58(a.Address), solana.Base58(address))
 	case a.Owner != program:
-		return fmt.Errorf("%w: %s is owned by %s", ErrAccount, solana.Base58(address), solana.Base58(a.Owner))
+		return fmt.Errorf("%w: %s is owned by program %s", ErrAccount, solana.Base58(address), solana.Base58(a.Owner))
 	case len(a.Data) > MaxBookAccount:
 		return fmt.Errorf("%w: %s has %d bytes", ErrMalformed, solana.Base58(address), len(a.Data))
 	}
@@ -184,7 +184,7 @@ func (l *Listing) validate() error {
 	case l.Base.Decimals > token.MaxDecimals || l.Quote.Decimals > token.MaxDecimals:
 		return fmt.Errorf("%w: %s: %d and %d decimals: at most %d", ErrListing, l.Instrument.Symbol, l.Base.Decimals, l.Quote.Decimals, token.MaxDecimals)
 	case l.Levels < 1 || l.Levels > MaxLevels:
-		return fmt.Errorf("%w: %s: %d levels: 1 to %d", ErrListing, l.Instrument.Symbol, l.Levels, MaxLevels)
+		return fmt.Errorf("%w: %s: %d levels: must be 1 to %d", ErrListing, l.Instrument.Symbol, l.Levels, MaxLevels)
 	}
 	return nil
 }

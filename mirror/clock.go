@@ -27,14 +27,14 @@ func ParseClock(a *rpc.Account, slot uint64) (Clock, error) {
 		return Clock{}, err
 	}
 	if len(a.Data) != clockSize {
-		return Clock{}, malformed(a.Address, "%d bytes", len(a.Data))
+		return Clock{}, malformed(a.Address, "%d bytes, not the clock", len(a.Data))
 	}
 	c := Clock{binary.LittleEndian.Uint64(a.Data), int64(binary.LittleEndian.Uint64(a.Data[32:]))}
 	switch {
 	case c.Slot != slot:
-		return Clock{}, fmt.Errorf("%w: the clock is at slot %d, the answer as of slot %d", ErrAccount, c.Slot, slot)
+		return Clock{}, fmt.Errorf("%w: the clock is at slot %d, the answer is as of slot %d", ErrAccount, c.Slot, slot)
 	case c.Unix <= 0:
-		return Clock{}, malformed(a.Address, "time %d", c.Unix)
+		return Clock{}, malformed(a.Address, "time %d: must be above 0", c.Unix)
 	}
 	return c, nil
 }

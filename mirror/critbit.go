@@ -66,7 +66,7 @@ func (t *critTree) walk(reverse bool, visit func(leaf []byte) (more bool, err er
 				return err
 			}
 		default:
-			return malformed(t.account, "node %d: tag %d", at, node[0])
+			return malformed(t.account, "node %d has the unknown tag %d", at, node[0])
 		}
 	}
 	if leaves != t.leaves {
@@ -126,7 +126,7 @@ func (b *lotBook) read(a *rpc.Account) (lotMarket, error) {
 	}
 	m, err := b.layout.market(&b.listing, a)
 	if err == nil && (m.quoteLot == 0 || m.baseLot == 0 || m.bids == m.asks) {
-		err = malformed(a.Address, "lots of %d and %d atoms, bids in %s, asks in %s", m.quoteLot, m.baseLot, solana.Base58(m.bids), solana.Base58(m.asks))
+		err = malformed(a.Address, "lots of %d and %d atoms must be above 0, bids (%s) and asks (%s) two accounts", m.quoteLot, m.baseLot, solana.Base58(m.bids), solana.Base58(m.asks))
 	}
 	return m, err
 }
@@ -172,7 +172,7 @@ func (b *lotBook) readSide(g *levelBuilder, at Clock, a *rpc.Account, address so
 		price, quantity := binary.LittleEndian.Uint64(leaf[16:]), binary.LittleEndian.Uint64(leaf[56:])
 		switch {
 		case price > b.layout.maxLots || quantity > b.layout.maxLots:
-			return false, malformed(address, "%d lots at %d", quantity, price)
+			return false, malformed(address, "an order of %d lots at price %d", quantity, price)
 		case quantity == 0 || !b.layout.unexpired(leaf, at):
 			return true, nil
 		}

@@ -63,7 +63,7 @@ func (l *listQuorum) List(ctx context.Context, a solana.Address, page rpc.Page) 
 		v := &views[i]
 		switch {
 		case v.Err == nil && len(views) > 1 && !plausibleList(v.List, page.MinSlot):
-			l.disagreement = fmt.Errorf("%w: implausible list of %s", errContradicted, v.Upstream)
+			l.disagreement = fmt.Errorf("%w: the list of node %s is not plausible", errContradicted, v.Upstream)
 			err = l.disagreement
 		case v.Err == nil:
 			b.add(v.List)
@@ -83,7 +83,7 @@ func (l *listQuorum) List(ctx context.Context, a solana.Address, page rpc.Page) 
 	}
 	list, split, err := b.result()
 	if split || err != nil {
-		l.disagreement = fmt.Errorf("%w: lists of transactions", errContradicted)
+		l.disagreement = fmt.Errorf("%w: about the list of transactions", errContradicted)
 	}
 	return list, err
 }
@@ -256,7 +256,7 @@ func (b *pageVote) result() (list List, split bool, err error) {
 		list.Entries = list.Entries[:n]
 	}
 	if contested > maxContested || more && len(list.Entries) == 0 {
-		return List{}, true, fmt.Errorf("%w: %d contested transactions on a page", errContradicted, contested)
+		return List{}, true, fmt.Errorf("%w: about %d transactions of one page", errContradicted, contested)
 	}
 	return list, split, nil
 }

@@ -79,7 +79,7 @@ func (b *manifest) nodes(a *rpc.Account) ([]byte, error) {
 	}
 	allocated := uint64(binary.LittleEndian.Uint32(d[152:]))
 	if allocated > uint64(len(d)-manifestHeader) || allocated%manifestNode != 0 {
-		return nil, malformed(a.Address, "%d bytes of nodes in an account of %d", allocated, len(d))
+		return nil, malformed(a.Address, "%d bytes of nodes do not fit an account of %d bytes", allocated, len(d))
 	}
 	return d[manifestHeader:][:allocated], nil
 }
@@ -153,7 +153,7 @@ func (b *manifest) walk(g *levelBuilder, nodes, ends []byte, slot uint64, limit 
 		for ; next != manifestNil; left-- {
 			switch {
 			case left == 0 || height == len(stack):
-				return false, malformed(b.listing.Market, "%s: not a tree", g.side)
+				return false, malformed(b.listing.Market, "%s: its nodes are not a tree", g.side)
 			case !isNode(nodes, next):
 				return false, malformed(b.listing.Market, "%s: no node at offset %d", g.side, next)
 			}
@@ -167,12 +167,12 @@ func (b *manifest) walk(g *levelBuilder, nodes, ends []byte, slot uint64, limit 
 		height--
 		at := stack[height]
 		if best != manifestNil && at != best {
-			return false, malformed(b.listing.Market, "%s: the best order is at %d, not at %d", g.side, at, best)
+			return false, malformed(b.listing.Market, "%s: the best order is at offset %d, not at %d as the header says", g.side, at, best)
 		}
 		best = manifestNil
 		node := nodes[at:][:manifestNode]
 		if !holdsOrder(node, g.side) {
-			return false, malformed(b.listing.Market, "%s: kind %d, bid %d in its tree", g.side, node[13], node[56])
+			return false, malformed(b.listing.Market, "%s: its tree has a node of kind %d with bid flag %d", g.side, node[13], node[56])
 		}
 		next = binary.LittleEndian.Uint32(node)
 		if !isUnexpired(node, slot) {
@@ -247,7 +247,7 @@ func (b *manifest) inTree(g *levelBuilder, nodes []byte, live []uint32, root uin
 	})
 	for _, at := range live {
 		if !linked(nodes, at, root) {
-			return malformed(b.listing.Market, "%s: the order at %d is not in its tree", g.side, at)
+			return malformed(b.listing.Market, "%s: the order at offset %d is not in its tree", g.side, at)
 		}
 		if more, err := b.order(g, nodes[at:][:manifestNode]); !more || err != nil {
 			return err

@@ -48,7 +48,7 @@ var openBookLayout = lotLayout{
 // anchorKind checks an account's size and discriminator.
 func anchorKind(a *rpc.Account, kind uint64, size int, what string) error {
 	if len(a.Data) != size || binary.LittleEndian.Uint64(a.Data) != kind {
-		return fmt.Errorf("%w: %s is not a %s: %d bytes", ErrAccount, solana.Base58(a.Address), what, len(a.Data))
+		return fmt.Errorf("%w: %s is not a %s: it has %d bytes", ErrAccount, solana.Base58(a.Address), what, len(a.Data))
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func readOpenBookMarket(l *Listing, a *rpc.Account) (m lotMarket, err error) {
 		closes: int64(binary.LittleEndian.Uint64(d[48:])),
 	}
 	if m.quoteLot > math.MaxInt64 || m.baseLot > math.MaxInt64 {
-		return m, malformed(a.Address, "negative lots")
+		return m, malformed(a.Address, "a lot size is negative")
 	}
 	base, quote := Coin{solana.Address(d[576:608]), d[9]}, Coin{solana.Address(d[608:640]), d[10]}
 	return m, l.coins(base, quote)
@@ -85,7 +85,7 @@ func readOpenBookSide(a *rpc.Account, side market.Side) (t critTree, unshown int
 	root, leaves := binary.LittleEndian.Uint32(d[8:]), binary.LittleEndian.Uint32(d[12:])
 	pegged, used := binary.LittleEndian.Uint32(d[20:]), binary.LittleEndian.Uint32(d[316:])
 	if used > openBookMaxNodes || pegged > used {
-		return t, 0, malformed(a.Address, "%d nodes, of which %d pegged orders", used, pegged)
+		return t, 0, malformed(a.Address, "its header counts %d nodes, of which %d pegged orders", used, pegged)
 	}
 	return critTree{a.Address, d[openBookNodes:], openBookNode, int(used), root, uint64(leaves)}, int(pegged), nil
 }

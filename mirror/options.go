@@ -103,20 +103,20 @@ func (o *Options) Validate() error {
 		{"SnapshotEvery", o.SnapshotEvery},
 	} {
 		if d.value < 0 {
-			return fmt.Errorf("%w: %s is %v: want 0 or more", ErrOptions, d.name, d.value)
+			return fmt.Errorf("%w: %s %v: must be 0 or more", ErrOptions, d.name, d.value)
 		}
 	}
 	switch {
 	case len(o.Pairs) > MaxPairs:
-		return fmt.Errorf("%w: %d pairs: want at most %d", ErrOptions, len(o.Pairs), MaxPairs)
+		return fmt.Errorf("%w: %d pairs: must be at most %d", ErrOptions, len(o.Pairs), MaxPairs)
 	case o.Commitment > rpc.Finalized:
-		return fmt.Errorf("%w: Commitment %d is unknown", ErrOptions, o.Commitment)
+		return fmt.Errorf("%w: Commitment %d: unknown", ErrOptions, o.Commitment)
 	case o.MaxAttempts < 0 || o.MaxAttempts > MaxAttempts:
-		return fmt.Errorf("%w: MaxAttempts %d: want 0 to %d", ErrOptions, o.MaxAttempts, MaxAttempts)
+		return fmt.Errorf("%w: MaxAttempts %d: must be 0 to %d", ErrOptions, o.MaxAttempts, MaxAttempts)
 	case o.MaxUnnumbered < 0:
-		return fmt.Errorf("%w: MaxUnnumbered %d: want 0 or more", ErrOptions, o.MaxUnnumbered)
+		return fmt.Errorf("%w: MaxUnnumbered %d: must be 0 or more", ErrOptions, o.MaxUnnumbered)
 	case o.Lookback > 0 && o.Lookback < minLookback:
-		return fmt.Errorf("%w: Lookback %v: want at least %v", ErrOptions, o.Lookback, minLookback)
+		return fmt.Errorf("%w: Lookback %v: must be at least %v", ErrOptions, o.Lookback, minLookback)
 	}
 	seen := map[market.InstrumentID]bool{}
 	for i := range o.Pairs {
@@ -125,7 +125,7 @@ func (o *Options) Validate() error {
 			return fmt.Errorf("%w: the instrument of pair %d is not mirrored", ErrOptions, i+1)
 		}
 		if seen[p.Instrument.ID] {
-			return fmt.Errorf("%w: %s twice", ErrOptions, p.Instrument.Symbol)
+			return fmt.Errorf("%w: %s has two pairs", ErrOptions, p.Instrument.Symbol)
 		}
 		seen[p.Instrument.ID] = true
 		if err := p.validate(); err != nil {
@@ -138,11 +138,11 @@ func (o *Options) Validate() error {
 func (p *Pair) validate() error {
 	switch {
 	case p.Book.Layout == 0 && p.Pool.Pool == solana.Address{}:
-		return fmt.Errorf("%w: neither a book nor a pool", ErrOptions)
+		return fmt.Errorf("%w: the pair has neither a book nor a pool", ErrOptions)
 	case p.Book.Levels < 0 || p.Book.Levels > MaxShownLevels:
-		return fmt.Errorf("%w: %d levels: at most %d", ErrOptions, p.Book.Levels, MaxShownLevels)
+		return fmt.Errorf("%w: %d levels: must be at most %d", ErrOptions, p.Book.Levels, MaxShownLevels)
 	case len(p.Observed) > MaxObserved:
-		return fmt.Errorf("%w: %d observed accounts: at most %d", ErrOptions, len(p.Observed), MaxObserved)
+		return fmt.Errorf("%w: %d observed accounts: must be at most %d", ErrOptions, len(p.Observed), MaxObserved)
 	}
 	l := p.listing()
 	return l.validate()

@@ -70,7 +70,7 @@ type Pool struct {
 // [ErrAccount], [ErrMalformed].
 func OpenPool(l PoolListing, account *rpc.Account) (*Pool, error) {
 	if l.Base.Decimals > token.MaxDecimals || l.Quote.Decimals > token.MaxDecimals {
-		return nil, fmt.Errorf("%w: pool %s: %d and %d decimals", ErrListing, solana.Base58(l.Pool), l.Base.Decimals, l.Quote.Decimals)
+		return nil, fmt.Errorf("%w: pool %s: tokens of %d and %d decimals: too many", ErrListing, solana.Base58(l.Pool), l.Base.Decimals, l.Quote.Decimals)
 	}
 	if l.Program == (solana.Address{}) {
 		return newPool(l, l.BaseVault, l.QuoteVault)
@@ -148,9 +148,9 @@ func (v *reserve) read(a *rpc.Account) (token.Account, error) {
 	case t.Mint != v.coin.Mint:
 		return t, fmt.Errorf("%w: vault %s holds the mint %s", ErrListing, solana.Base58(v.address), solana.Base58(t.Mint))
 	case v.program != solana.Address{} && v.program != t.Program:
-		return t, malformed(v.address, "wrong token program %s", solana.Base58(t.Program))
+		return t, malformed(v.address, "it is owned by token program %s, its mint by another", solana.Base58(t.Program))
 	case v.fees > uint64(t.Amount):
-		return t, malformed(v.address, "vault holds %d, less than its fees of %d", t.Amount, v.fees)
+		return t, malformed(v.address, "it holds %d, less than its fees of %d", t.Amount, v.fees)
 	}
 	return t, nil
 }
@@ -187,7 +187,7 @@ func cpmmReserve(a *rpc.Account, side int) (reserve, error) {
 	for _, at := range [...]int{341, 357, 397} {
 		sum, carry := bits.Add64(v.fees, binary.LittleEndian.Uint64(d[at+8*side:]), 0)
 		if carry != 0 {
-			return v, malformed(a.Address, "fees past 64 bits")
+			return v, malformed(a.Address, "its fees do not fit 64 bits")
 		}
 		v.fees = sum
 	}

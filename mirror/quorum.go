@@ -14,12 +14,12 @@ import (
 // Errors of answers that are insufficient or refused. They may be wrapped with the slot
 // and time.
 var (
-	errNoUpstream   = errors.New("mirror: no node with a current answer")
-	errContradicted = errors.New("mirror: nodes contradict each other")
-	errUnconfirmed  = errors.New("mirror: no majority of nodes agrees")
-	errFuture       = errors.New("mirror: node is ahead")
-	errPast         = errors.New("mirror: node is behind")
-	errClock        = errors.New("mirror: the chain's clock and ours differ too much")
+	errNoUpstream   = errors.New("mirror: no node gave a current answer")
+	errContradicted = errors.New("mirror: the nodes contradict each other")
+	errUnconfirmed  = errors.New("mirror: no majority of the nodes agrees")
+	errFuture       = errors.New("mirror: the node is ahead of the others")
+	errPast         = errors.New("mirror: the node is behind the others")
+	errClock        = errors.New("the chain's clock and this machine's differ too much")
 )
 
 // slotTime is the shortest slot duration that is planned for the chain.
@@ -90,9 +90,9 @@ func (q *quorum) check(v *rpc.NodeAccounts, now time.Time) (Clock, error) {
 	case t.Before(now.Add(-q.o.MaxBehind)):
 		return Clock{}, fmt.Errorf("%w: %w: time %d of slot %d", errPast, errClock, at.Unix, at.Slot)
 	case q.lastAgreed.Slot > 0 && at.Slot > q.lastAgreed.Slot+q.o.MaxSpread+uint64(max(now.Sub(q.lastAgreedAt), 0)/slotTime):
-		return Clock{}, fmt.Errorf("%w: slot %d, last agreed slot %d", errFuture, at.Slot, q.lastAgreed.Slot)
+		return Clock{}, fmt.Errorf("%w: it is at slot %d, the last agreed slot is %d", errFuture, at.Slot, q.lastAgreed.Slot)
 	case at.Slot < q.lastAgreed.Slot:
-		return Clock{}, fmt.Errorf("%w: slot %d, last agreed slot %d", errPast, at.Slot, q.lastAgreed.Slot)
+		return Clock{}, fmt.Errorf("%w: it is at slot %d, the last agreed slot is %d", errPast, at.Slot, q.lastAgreed.Slot)
 	}
 	return at, nil
 }

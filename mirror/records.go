@@ -111,11 +111,11 @@ func encode(dst []byte, record any) []byte {
 // decode decodes a record and returns the bytes after it. Errors: [ErrRecord].
 func decode(data []byte, record any) ([]byte, error) {
 	if len(data) < 1 || data[0] != recordVersion {
-		return nil, fmt.Errorf("%w: version", ErrRecord)
+		return nil, fmt.Errorf("%w: its version is unknown", ErrRecord)
 	}
 	n, err := binary.Decode(data[1:], binary.LittleEndian, record)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %d bytes", ErrRecord, len(data))
+		return nil, fmt.Errorf("%w: it has %d bytes", ErrRecord, len(data))
 	}
 	return data[1+n:], nil
 }
@@ -123,7 +123,7 @@ func decode(data []byte, record any) ([]byte, error) {
 // whole returns an error if bytes follow a decoded record.
 func whole(rest []byte, err error) error {
 	if err == nil && len(rest) != 0 {
-		err = fmt.Errorf("%w: %d extra bytes", ErrRecord, len(rest))
+		err = fmt.Errorf("%w: it has %d bytes too many", ErrRecord, len(rest))
 	}
 	return err
 }
@@ -225,7 +225,7 @@ func (r *records) swaps(from, to uint64, f func(s *swapRecord)) error {
 		var s swapRecord
 		err := whole(decode(value, &s))
 		if err == nil && s.Ordinal != binary.BigEndian.Uint64(key[len(key)-8:]) {
-			err = fmt.Errorf("%w: swap %d under another key", ErrRecord, s.Ordinal)
+			err = fmt.Errorf("%w: swap %d is stored under another key", ErrRecord, s.Ordinal)
 		}
 		if err == nil {
 			f(&s)

@@ -63,11 +63,11 @@ func readSerumMarket(l *Listing, a *rpc.Account) (m lotMarket, err error) {
 	case err != nil:
 		return m, err
 	case len(d) != serumMarket || flags&(serumInitialized|serumIsMarket) != serumInitialized|serumIsMarket:
-		return m, fmt.Errorf("%w: %s is not a Serum market: flags %#x, %d bytes", ErrAccount, solana.Base58(a.Address), flags, len(d))
+		return m, fmt.Errorf("%w: %s is not a Serum market: it has flags %#x and %d bytes", ErrAccount, solana.Base58(a.Address), flags, len(d))
 	case flags&(serumDisabled|serumClosed) != 0:
 		return m, closed(a.Address)
 	case solana.Address(d[13:45]) != a.Address:
-		return m, malformed(a.Address, "it names itself %s", solana.Base58(solana.Address(d[13:45])))
+		return m, malformed(a.Address, "it says that its address is %s", solana.Base58(solana.Address(d[13:45])))
 	}
 	// The market account has no decimals, so the listing's decimals are used.
 	base, quote := Coin{solana.Address(d[53:85]), l.Base.Decimals}, Coin{solana.Address(d[85:117]), l.Quote.Decimals}
@@ -92,7 +92,7 @@ func readSerumSide(a *rpc.Account, side market.Side) (t critTree, unshown int, e
 	nodes := a.Data[serumNodes : len(a.Data)-len(serumTail)]
 	used, leaves := binary.LittleEndian.Uint64(a.Data[13:]), binary.LittleEndian.Uint64(a.Data[37:])
 	if used > uint64(len(nodes)/serumNode) {
-		return t, 0, malformed(a.Address, "%d nodes in %d bytes", used, len(nodes))
+		return t, 0, malformed(a.Address, "%d nodes do not fit %d bytes", used, len(nodes))
 	}
 	return critTree{a.Address, nodes, serumNode, int(used), binary.LittleEndian.Uint32(a.Data[33:]), leaves}, 0, nil
 }

@@ -12,7 +12,7 @@ import (
 const MaxSignatures = 1000
 
 // ErrTooMany means that a call exceeds the limit that its error names.
-var ErrTooMany = errors.New("mirror: too many in one call")
+var ErrTooMany = errors.New("mirror: too many trades in one call")
 
 // Signature returns the signature of the transaction of a mirrored instrument's trade, by
 // the trade's ordinal. ok is false for an ordinal that is not assigned yet or that was

@@ -12,12 +12,12 @@ import (
 // Errors of decoding a transaction, wrapped with its signature.
 var (
 	// ErrVaults means two vaults that cannot belong to a pool.
-	ErrVaults = errors.New("mirror: invalid pair of vaults")
+	ErrVaults = errors.New("mirror: the pair of vaults is not valid")
 	// ErrOtherMint means a vault with another mint than configured.
-	ErrOtherMint = errors.New("mirror: vault holds another mint")
+	ErrOtherMint = errors.New("mirror: a vault holds another mint")
 	// ErrNoBalance means that a vault existed and the answer lacks its balance. Assuming
 	// zero would invent a swap.
-	ErrNoBalance = errors.New("mirror: node reports no balance of the vault")
+	ErrNoBalance = errors.New("mirror: the node reports no balance of a vault")
 	// ErrUnbalanced means that the instructions do not add up to the vaults' balance
 	// changes, and that several calls could explain the difference.
 	ErrUnbalanced = errors.New("mirror: transfers do not add up to the balances")
@@ -35,11 +35,11 @@ func (p *VaultPair) Validate() error {
 	zero := solana.Address{}
 	switch {
 	case p.Base.Account == zero || p.Quote.Account == zero || p.Base.Mint == zero || p.Quote.Mint == zero:
-		return fmt.Errorf("%w: account or mint missing", ErrVaults)
+		return fmt.Errorf("%w: an account or a mint is missing", ErrVaults)
 	case p.Base.Account == p.Quote.Account:
-		return fmt.Errorf("%w: %s twice", ErrVaults, solana.Base58(p.Base.Account))
+		return fmt.Errorf("%w: %s is both vaults", ErrVaults, solana.Base58(p.Base.Account))
 	case p.Base.Mint == p.Quote.Mint:
-		return fmt.Errorf("%w: both of mint %s", ErrVaults, solana.Base58(p.Base.Mint))
+		return fmt.Errorf("%w: both have the mint %s", ErrVaults, solana.Base58(p.Base.Mint))
 	}
 	return nil
 }

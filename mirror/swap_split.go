@@ -170,7 +170,7 @@ func (s *splitter) reconcile() error {
 		}
 		c := s.join(side)
 		if c == nil {
-			return fmt.Errorf("%w: %s and %s", ErrUnbalanced, in, out)
+			return fmt.Errorf("%w: %s in and %s out", ErrUnbalanced, in, out)
 		}
 		if in.Cmp(out) < 0 {
 			addWide(&c.flows[side].in, subtract(out, in))
@@ -218,7 +218,7 @@ func (s *splitter) movements() (list []Movement, err error) {
 		m.Base, ok1 = c.flows[baseSide].delta()
 		m.Quote, ok2 = c.flows[quoteSide].delta()
 		if !ok1 || !ok2 {
-			return nil, fmt.Errorf("%w: more than a vault can hold", ErrUnbalanced)
+			return nil, fmt.Errorf("%w: the sum is more than a vault can hold", ErrUnbalanced)
 		}
 		if m.Kind = kindOf(m.Base, m.Quote); m.Kind != 0 {
 			list = append(list, m)

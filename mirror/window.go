@@ -25,7 +25,7 @@ var (
 	// ErrWindowOptions means invalid options.
 	ErrWindowOptions = errors.New("mirror: invalid window options")
 	// ErrOrder means a transaction that is neither at an end of the run nor within it.
-	ErrOrder = errors.New("mirror: transaction out of order")
+	ErrOrder = errors.New("mirror: a transaction is out of order")
 )
 
 // WindowOptions are the settings of Windows. Zero values take the defaults.

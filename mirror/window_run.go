@@ -72,7 +72,7 @@ func (w *Windows) newerTrace(p *Progress) (bool, error) {
 	}
 	e := &w.newest
 	if t.Slot < e.slot {
-		return false, fmt.Errorf("%w: %s of slot %d, after slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
+		return false, fmt.Errorf("%w: %s of slot %d came after slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
 	}
 	w.moveEdge(e, t)
 	// Block times never decrease; an earlier time is invalid.
@@ -108,7 +108,7 @@ func (w *Windows) olderTrace(p *Progress) (bool, error) {
 	}
 	e := &w.oldest
 	if t.Slot > e.slot {
-		return false, fmt.Errorf("%w: %s of slot %d, before slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
+		return false, fmt.Errorf("%w: %s of slot %d came before slot %d", ErrOrder, t.Signature, t.Slot, e.slot)
 	}
 	w.moveEdge(e, t)
 	timed := t.Time > 0 && t.Time <= e.time

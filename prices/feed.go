@@ -93,12 +93,12 @@ type State struct {
 }
 
 // ErrOptions means that the options of a Feed are incomplete or out of range.
-var ErrOptions = errors.New("prices: options")
+var ErrOptions = errors.New("prices: invalid options")
 
 // NewFeed makes a feed; it reads no source yet. Errors: [ErrOptions], [ErrRule].
 func NewFeed(o Options) (*Feed, error) {
 	if len(o.Assets) == 0 || len(o.Assets) > MaxAssets {
-		return nil, fmt.Errorf("%w: %d assets, must be 1 to %d", ErrOptions, len(o.Assets), MaxAssets)
+		return nil, fmt.Errorf("%w: %d assets: must be 1 to %d", ErrOptions, len(o.Assets), MaxAssets)
 	}
 	f := &Feed{o: o, averages: make([]*Average, len(o.Assets)), state: make([]State, len(o.Assets)), operatorPrices: make([]Observation, len(o.Assets)), last: make([]Observation, len(o.Assets)), first: make(chan struct{})}
 	for i := range o.Assets {
@@ -108,7 +108,7 @@ func NewFeed(o Options) (*Feed, error) {
 		}
 		for s, missing := range map[Source]bool{Pyth: a.Account == (solana.Address{}) || a.FeedID == (pyth.Feed{}), Pool: a.Pool == nil || a.Window <= 0} {
 			if missing && slices.Contains(a.Rule.Sources, s) {
-				return nil, fmt.Errorf("%w: %s: source %v is in the rule, but not configured", ErrOptions, a.Name, s)
+				return nil, fmt.Errorf("%w: %s: source %v is in the rule, but is not configured", ErrOptions, a.Name, s)
 			}
 		}
 		f.operatorPrices[i] = Observation{Source: Operator, Price: a.OperatorPrice, At: a.OperatorPriceAt}
@@ -139,7 +139,7 @@ func (f *Feed) State() []State {
 }
 
 // ErrNoOperator means that the rule of an asset does not have the source operator.
-var ErrNoOperator = errors.New("the rule of this asset has no source operator")
+var ErrNoOperator = errors.New("the price of this asset is not set by hand")
 
 // ErrDisagrees means that a price is further from another source than the rule allows.
 var ErrDisagrees = errors.New("the price is too far from another source")
@@ -149,7 +149,7 @@ var ErrDisagrees = errors.New("the price is too far from another source")
 func (f *Feed) CheckOperatorPrice(i int, price market.USDPrice) error {
 	rule := &f.o.Assets[i].Rule
 	if !slices.Contains(rule.Sources, Operator) {
-		return fmt.Errorf("%w: its sources are %v", ErrNoOperator, rule.Sources)
+		return fmt.Errorf("%w: its sources are %v: add operator to prices.<asset>.sources", ErrNoOperator, rule.Sources)
 	}
 	now := f.o.Now().UnixNano()
 	f.mu.Lock()
@@ -157,7 +157,7 @@ func (f *Feed) CheckOperatorPrice(i int, price market.USDPrice) error {
 	f.mu.Unlock()
 	for _, o := range observed {
 		if o.Source != Operator && slices.Contains(rule.Sources, o.Source) && rule.fault(now, &o) == NoFault && apart(o.Price, price, rule.MaxSpreadBps) {
-			return fmt.Errorf("%w: %v has %s, and they may differ by %d bps", ErrDisagrees, o.Source,
+			return fmt.Errorf("%w: %v has %s, and they may differ by %d bps at most", ErrDisagrees, o.Source,
 				market.AppendDecimal(nil, uint64(o.Price), market.USDPriceDecimals), rule.MaxSpreadBps)
 		}
 	}
@@ -225,7 +225,7 @@ func (f *Feed) publish(ctx context.Context, i int, s State, now int64) State {
 	err := f.o.Publish(ctx, i, s.Judgement)
 	if err != nil {
 		if !s.refused && ctx.Err() == nil {
-			f.o.Logger.Warn("price not published", "asset", name, "error", err)
+			f.o.Logger.Warn("price was not published to the desk", "asset", name, "error", err)
 		}
 		s.refused = true
 		return s

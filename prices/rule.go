@@ -53,23 +53,23 @@ type Rule struct {
 }
 
 // ErrRule means that a rule is out of its ranges.
-var ErrRule = errors.New("prices: rule")
+var ErrRule = errors.New("prices: invalid rule")
 
 // Validate checks the ranges. Errors: [ErrRule].
 func (r *Rule) Validate() error {
 	switch {
 	case len(r.Sources) == 0 || len(r.Sources) > MaxSources:
-		return fmt.Errorf("%w: %d sources, must be 1 to %d", ErrRule, len(r.Sources), MaxSources)
+		return fmt.Errorf("%w: %d sources: must be 1 to %d", ErrRule, len(r.Sources), MaxSources)
 	case r.MaxAge <= 0:
-		return fmt.Errorf("%w: maximum age %d, must be positive", ErrRule, r.MaxAge)
+		return fmt.Errorf("%w: maximum age %d: must be above 0", ErrRule, r.MaxAge)
 	case r.MaxSpreadBps == 0 || r.MaxSpreadBps >= market.MaxBps:
-		return fmt.Errorf("%w: maximum spread %d bps, must be 1 to %d", ErrRule, r.MaxSpreadBps, market.MaxBps-1)
+		return fmt.Errorf("%w: maximum spread %d bps: must be 1 to %d", ErrRule, r.MaxSpreadBps, market.MaxBps-1)
 	case r.MaxConfidenceBps == 0 || r.MaxConfidenceBps >= market.MaxBps:
-		return fmt.Errorf("%w: maximum confidence %d bps, must be 1 to %d", ErrRule, r.MaxConfidenceBps, market.MaxBps-1)
+		return fmt.Errorf("%w: maximum confidence %d bps: must be 1 to %d", ErrRule, r.MaxConfidenceBps, market.MaxBps-1)
 	}
 	for i, s := range r.Sources {
 		if s.String() == "source?" || slices.Contains(r.Sources[:i], s) {
-			return fmt.Errorf("%w: source %d of %v is unknown or there twice", ErrRule, i+1, r.Sources)
+			return fmt.Errorf("%w: source %d of %v is unknown or listed twice", ErrRule, i+1, r.Sources)
 		}
 	}
 	return nil

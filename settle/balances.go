@@ -45,7 +45,7 @@ func (b *balances) run(ctx context.Context) error {
 	for {
 		err := b.read(ctx)
 		if err != nil && ctx.Err() == nil && (last == nil || last.Error() != err.Error()) {
-			b.log.Warn("reading the desk's balances failed", "error", err)
+			b.log.Warn("reading the balances of the desk's wallet failed", "error", err)
 		}
 		pause := b.every
 		if last = err; err != nil || b.newest.Load() == nil {
@@ -149,7 +149,7 @@ func (b *balances) held(ctx context.Context, list []wanted) (atoms []uint64, slo
 		answers := slices.DeleteFunc(slices.Clone(views), func(x rpc.NodeAccounts) bool { return x.Err != nil || len(x.Accounts) != len(part) })
 		majority := len(views)/2 + 1
 		if len(answers) < majority {
-			return nil, 0, fmt.Errorf("%w: balances from %d of %d nodes", ErrChain, len(answers), len(views))
+			return nil, 0, fmt.Errorf("%w: only %d of %d nodes returned the balances", ErrChain, len(answers), len(views))
 		}
 		for j := range answers {
 			if s := answers[j].Slot; slot == 0 || s < slot {
@@ -202,9 +202,9 @@ func (b *balances) report(was *rfq.Pair, atoms, slot uint64) error {
 	result, err := b.desk.Do(&rfq.SetBalance{Instrument: was.Instrument, Atoms: atoms, Slot: slot})
 	switch {
 	case err != nil:
-		return fmt.Errorf("settle: balance of instrument %d: %w", was.Instrument, err)
+		return fmt.Errorf("settle: recording the balance of instrument %d: %w", was.Instrument, err)
 	case result.Reason != 0:
-		return fmt.Errorf("%w: balance of instrument %d: %s", ErrRefused, was.Instrument, result.Reason)
+		return fmt.Errorf("%w to record the balance of instrument %d: %s", ErrRefused, was.Instrument, result.Reason)
 	}
 	return nil
 }

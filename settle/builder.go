@@ -47,7 +47,7 @@ func (b *builder) paymentLeg(t *rfq.Terms) (build.Leg, error) {
 func (b *builder) pair(instrument market.InstrumentID) (*rfq.View, *rfq.Pair, error) {
 	v := b.desk.View()
 	if v == nil || v.Pair(instrument) == nil {
-		return nil, nil, fmt.Errorf("%w: the desk has no pair for instrument %d", ErrNotReady, instrument)
+		return nil, nil, fmt.Errorf("%w: the desk has no pair for instrument %d: add it to rfq.pairs", ErrNotReady, instrument)
 	}
 	return v, v.Pair(instrument), nil
 }
@@ -104,9 +104,9 @@ func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Summary) error {
 	desk := b.signer.Address()
 	switch {
 	case desk == (solana.Address{}):
-		return fmt.Errorf("%w: the signer's address is unknown", ErrSigner)
+		return fmt.Errorf("%w: it has not said its address yet: is it running?", ErrSigner)
 	case is.Desk != desk:
-		return fmt.Errorf("%w: it is for desk key %s, the signer now has %s", errOutdated, solana.Base58(is.Desk), solana.Base58(desk))
+		return fmt.Errorf("%w: it names desk key %s, the signer now has %s", errOutdated, solana.Base58(is.Desk), solana.Base58(desk))
 	}
 	v, pair, err := b.pair(c.Terms.Instrument)
 	if err != nil {
@@ -120,7 +120,7 @@ func (b *builder) checkCurrent(c *rfq.Claim, is cosign.Summary) error {
 	if c.Terms.Rail == market.RailUSDC {
 		want.PayMint = v.Policy.USDCMint
 		if is.PayMint != want.PayMint { // first, because the new mint may not have been read yet
-			return fmt.Errorf("%w: it pays mint %s, the policy now has %s", errOutdated, solana.Base58(is.PayMint), solana.Base58(want.PayMint))
+			return fmt.Errorf("%w: it is paid in mint %s, the policy now has %s", errOutdated, solana.Base58(is.PayMint), solana.Base58(want.PayMint))
 		}
 		mint, err := b.chain.mint(want.PayMint)
 		if err != nil {

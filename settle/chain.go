@@ -65,10 +65,10 @@ func (a *accounts) check(v *rfq.View) error {
 	if wallet, ok := usdcPayee(v); ok {
 		mint, err := a.mint(v.Policy.USDCMint)
 		if err != nil {
-			return fmt.Errorf("%w: USDC", err)
+			return fmt.Errorf("USDC: %w", err)
 		}
 		if mint.Decimals() != uint8(market.RailUSDC.Decimals()) {
-			return fmt.Errorf("%w: USDC mint %s has %d decimals", ErrNotReady, solana.Base58(mint.Address()), mint.Decimals())
+			return fmt.Errorf("%w: USDC mint %s has %d decimals, want 6: check rfq.usdc_mint", ErrNotReady, solana.Base58(mint.Address()), mint.Decimals())
 		}
 		if a.payee != wallet || a.payMint != v.Policy.USDCMint {
 			return fmt.Errorf("%w: %s has no USDC account: create its associated token account, so that clients can pay to it",
@@ -79,10 +79,10 @@ func (a *accounts) check(v *rfq.View) error {
 		p := &v.Pairs[i]
 		mint, err := a.mint(p.BaseMint)
 		if err != nil {
-			return fmt.Errorf("%w: base of instrument %d", err, p.Instrument)
+			return fmt.Errorf("base asset of instrument %d: %w", p.Instrument, err)
 		}
 		if mint.Decimals() != p.BaseDecimals {
-			return fmt.Errorf("%w: instrument %d has %d decimals, its mint %s %d", ErrNotReady,
+			return fmt.Errorf("%w: the base asset of instrument %d has %d decimals in the configuration, its mint %s has %d", ErrNotReady,
 				p.Instrument, p.BaseDecimals, solana.Base58(p.BaseMint), mint.Decimals())
 		}
 	}
@@ -211,7 +211,7 @@ func (s *chainState) read(ctx context.Context, v *rfq.View) (*accounts, error) {
 	})
 }
 
-var errNoMint = errors.New("it does not exist")
+var errNoMint = errors.New("no such account on the chain")
 
 // checkMint returns the mint of an account, which is nil if it does not exist.
 func (s *chainState) checkMint(address solana.Address, a *rpc.Account) (token.Checked, error) {

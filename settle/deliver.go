@@ -48,7 +48,7 @@ func (d *deliveries) deliver(ctx context.Context, c *rfq.Claim) error {
 		}
 	}
 	if len(list) >= MaxDeliveryAttempts {
-		return &deliveryProblem{problemAttempts, claimError(c.ID, fmt.Errorf("all %d deliveries failed or expired, at most %d are tried: release or refund the claim", len(list), MaxDeliveryAttempts))}
+		return &deliveryProblem{problemAttempts, claimError(c.ID, fmt.Errorf("%d deliveries failed or expired, and at most %d are tried: release or refund the claim", len(list), MaxDeliveryAttempts))}
 	}
 	t, err := d.search.unrecordedDelivery(ctx, c, list)
 	if err != nil {
@@ -131,7 +131,7 @@ func (d *deliveries) refused(id market.ClaimID, reason event.Reason, err error) 
 	case err != nil:
 		return claimError(id, err)
 	case result.Reason == event.ReasonNone:
-		d.log.Warn("price moved against the desk, refund due", "claim", claimText(id))
+		d.log.Warn("price moved too far since the payment, refund due", "claim", claimText(id))
 		return nil
 	case result.Reason == event.ReasonClaimState:
 		return errLater

@@ -36,7 +36,7 @@ func (g *guard) countersignature(ctx context.Context, b *store.Build, signed *co
 	}
 	err = g.builder.checkCurrent(claim, signed.Summary())
 	if errors.Is(err, errOutdated) {
-		g.log.Warn("outdated build refused", "claim", claimText(b.Claim), "error", err)
+		g.log.Warn("outdated transaction refused", "claim", claimText(b.Claim), "error", err)
 		return g.counts.refuse(b.Claim, desk.RefusalExpired)
 	}
 	if err != nil {
@@ -57,10 +57,10 @@ func (g *guard) countersignature(ctx context.Context, b *store.Build, signed *co
 	if !run.Failed {
 		return nil
 	}
-	g.log.Debug("submission failed simulation", "claim", claimText(b.Claim), "error", run.Error)
+	g.log.Debug("submitted transaction fails in simulation", "claim", claimText(b.Claim), "error", run.Error)
 	reason := atomicRefusal(run.Error, takerPays(b))
 	if reason == desk.RefusalExpired && run.Slot < newest.Slot { // a lagging node does not know the blockhash yet
-		return chainError(b.Claim, fmt.Errorf("simulated as of slot %d, behind slot %d", run.Slot, newest.Slot))
+		return chainError(b.Claim, fmt.Errorf("a node simulated it as of slot %d, behind slot %d", run.Slot, newest.Slot))
 	}
 	return g.counts.refuse(b.Claim, reason)
 }

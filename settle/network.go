@@ -12,7 +12,7 @@ import (
 
 // ErrNetwork means that the nodes are not of the configured network, or not of the same,
 // or too few for a public one. The text says which.
-var ErrNetwork = errors.New("settle: refused nodes")
+var ErrNetwork = errors.New("settle: the configured Solana nodes are refused")
 
 // network is what the nodes' network must be, and is.
 type network struct {
@@ -37,7 +37,7 @@ func (n *network) check(ctx context.Context) error {
 		return err
 	}
 	n.known.Store(&is)
-	n.log.Info("network of the nodes is known", "network", string(is))
+	n.log.Info("network of the Solana nodes checked", "network", string(is))
 	return nil
 }
 
@@ -58,9 +58,9 @@ func (n *network) judge(views []rpc.NodeGenesis) (is solana.Network, err error) 
 		}
 		switch {
 		case v.Hash != first.Hash:
-			return "", fmt.Errorf("%w: chain.rpc_urls: %s and %s are on different networks (%s and %s)", ErrNetwork, first.Upstream, v.Upstream, is, solana.NetworkOf(v.Hash))
+			return "", fmt.Errorf("%w: chain.rpc_urls: %s and %s are on different networks (%s and %s): configure nodes of one network", ErrNetwork, first.Upstream, v.Upstream, is, solana.NetworkOf(v.Hash))
 		case n.want != "" && solana.NetworkOf(v.Hash) != n.want:
-			return "", fmt.Errorf("%w: chain.rpc_urls: %s is on %s, chain.network is %s", ErrNetwork, v.Upstream, solana.NetworkOf(v.Hash), n.want)
+			return "", fmt.Errorf("%w: chain.rpc_urls: %s is on network %s, but chain.network is %s", ErrNetwork, v.Upstream, solana.NetworkOf(v.Hash), n.want)
 		}
 	}
 	switch {

@@ -99,7 +99,7 @@ func (o *operations) Release(ctx context.Context, by desk.OperatorRequest, id ma
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", desk.ErrOutcomeKnown, err)
 	}
-	o.log.Warn("operator gave up a transaction with unknown outcome", "claim", claimText(id), "operator", by.Name,
+	o.log.Warn("operator gave up a transaction whose outcome is unknown", "claim", claimText(id), "operator", by.Name,
 		"signature", was.Signature.String(), "last_valid", was.LastValid, "word", was.Problem)
 	result, err := o.recordGivenUp(by, c, was.Signature)
 	if err != nil {

@@ -117,7 +117,7 @@ func (o Options) Validate() error {
 		"RefreshEvery": o.RefreshEvery, "BalanceEvery": o.BalanceEvery, "SignTimeout": o.SignTimeout,
 	} {
 		if d < 0 {
-			return fmt.Errorf("%w: %s is %s: want 0 or more", ErrOptions, name, d)
+			return fmt.Errorf("%w: %s %s: must be 0 or more", ErrOptions, name, d)
 		}
 	}
 	if err := o.Broadcast.Validate(); err != nil {
@@ -127,9 +127,9 @@ func (o Options) Validate() error {
 	case len(o.Treasury) > MaxTreasury:
 		return fmt.Errorf("%w: %d wallets in the treasury, at most %d", ErrOptions, len(o.Treasury), MaxTreasury)
 	case o.Deliverers < 1 || o.Deliverers > MaxDeliverers:
-		return fmt.Errorf("%w: Deliverers %d: want 1 to %d", ErrOptions, o.Deliverers, MaxDeliverers)
+		return fmt.Errorf("%w: Deliverers %d: must be 1 to %d", ErrOptions, o.Deliverers, MaxDeliverers)
 	case o.RetryFirst > o.RetryMax:
-		return fmt.Errorf("%w: RetryFirst is %s, RetryMax only %s", ErrOptions, o.RetryFirst, o.RetryMax)
+		return fmt.Errorf("%w: RetryFirst %s: must be at most RetryMax, %s", ErrOptions, o.RetryFirst, o.RetryMax)
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (o *outcomes) settle(r *broadcast.Result) error {
 	}
 	// The claim has ended in another way, for example after a restore of the
 	// journal alone: an operator must decide.
-	o.log.Error("chain settlement refused by the desk",
+	o.log.Error("desk refused a settlement that is on the chain",
 		"claim", claimText(r.Claim), "signature", r.Signature.String(), "reason", result.Reason.String(), "limit", result.Limit)
 	return o.store.AddUnmatched(&store.UnmatchedPayment{
 		Signature: r.Signature, Reason: reasonUnrecorded, Slot: r.Slot, SeenAt: o.now(), Claim: r.Claim,

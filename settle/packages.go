@@ -131,7 +131,7 @@ func (p *packages) make(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) 
 	case errors.Is(err, ErrNotReady):
 		return nil, err
 	case err != nil:
-		p.log.Warn("building a transaction failed", "claim", claimText(c.ID), "error", err)
+		p.log.Warn("building a claim's transaction failed", "claim", claimText(c.ID), "error", err)
 		return nil, p.counts.refuse(c.ID, desk.RefusalUnbuildable)
 	}
 	p.counts.built.Add(1)
@@ -150,7 +150,7 @@ func (p *packages) unsigned(c *rfq.Claim, payer desk.FeePayer, hash *rpc.Blockha
 	case c.Mode != rfq.Atomic:
 		return p.builder.payment(c, hash)
 	case p.signer.Address() == (solana.Address{}):
-		return nil, fmt.Errorf("%w: the signer's address is unknown", ErrNotReady)
+		return nil, fmt.Errorf("%w: the signer has not said its address yet: is it running?", ErrNotReady)
 	}
 	return p.builder.atomic(c, payer, hash)
 }
@@ -164,7 +164,7 @@ func (p *packages) PayableWallet(a market.Address) error {
 	case solana.IsReserved(a):
 		return refuse("is a program, a sysvar or another address of the network")
 	case !eddsa.ValidKey(a):
-		return refuse("is not a key that can sign: it is off the curve")
+		return refuse("cannot sign: it is off the curve")
 	case a == p.signer.Address() || slices.Contains(p.treasury, a):
 		return refuse("is a wallet of the desk")
 	}

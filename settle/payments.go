@@ -108,7 +108,7 @@ func (p *payments) watch(ctx context.Context) error {
 		if p.prover.Load() == nil && !p.unseen && !p.rewind {
 			err := prover.Place(ctx)
 			if err != nil && ctx.Err() == nil && (failed == nil || failed.Error() != err.Error()) {
-				p.log.Warn("treasury watch cannot begin", "error", err)
+				p.log.Warn("watch of the treasury cannot begin", "error", err)
 			}
 			if failed = err; err != nil {
 				if !sleep(ctx, p.chain.checkEvery()) {
@@ -173,7 +173,7 @@ func (p *payments) rails() (r rails, ok bool) {
 		list, full := p.payees.of(market.Rail(rail), v.Policy.PayTo[rail])
 		if full {
 			p.tooMany.Do(func() {
-				p.log.Warn("too many treasury wallets to watch", "rail", market.Rail(rail).String(), "limit", proof.MaxWallets)
+				p.log.Warn("more treasury wallets than can be watched", "rail", market.Rail(rail).String(), "limit", proof.MaxWallets)
 			})
 		}
 		if len(list) == 0 {

@@ -140,14 +140,14 @@ func TestReady(t *testing.T) {
 	}{
 		"nothing": {func(*chainNode, *viewDesk, *addressSigner) {}, ""},
 		"view":    {func(_ *chainNode, d *viewDesk, _ *addressSigner) { d.view = nil }, "the desk has published no view"},
-		"signer":  {func(_ *chainNode, _ *viewDesk, s *addressSigner) { s.address = solana.Address{} }, "the signer's address is unknown"},
+		"signer":  {func(_ *chainNode, _ *viewDesk, s *addressSigner) { s.address = solana.Address{} }, "has not said its address yet"},
 		"blockhash": {func(n *chainNode, _ *viewDesk, _ *addressSigner) {
 			n.at = time.Now().Add(-maxBlockhashAge - 1)
 		}, "no recent blockhash"},
 		"chain":         {func(n *chainNode, _ *viewDesk, _ *addressSigner) { n.err = errAny }, "no recent blockhash"},
-		"USDC mint":     {func(n *chainNode, _ *viewDesk, _ *addressSigner) { delete(n.accounts, usdc) }, "does not exist: USDC"},
+		"USDC mint":     {func(n *chainNode, _ *viewDesk, _ *addressSigner) { delete(n.accounts, usdc) }, "USDC: "},
 		"USDC decimals": {func(n *chainNode, _ *viewDesk, _ *addressSigner) { n.put(usdc, mintData(9)) }, "has 9 decimals"},
-		"base mint":     {func(n *chainNode, _ *viewDesk, _ *addressSigner) { delete(n.accounts, base) }, "does not exist: base of instrument 1"},
+		"base mint":     {func(n *chainNode, _ *viewDesk, _ *addressSigner) { delete(n.accounts, base) }, "base asset of instrument 1: "},
 		"base decimals": {func(n *chainNode, _ *viewDesk, _ *addressSigner) { n.put(base, mintData(6)) }, "instrument 1 has 9 decimals"},
 		"no mint":       {func(n *chainNode, _ *viewDesk, _ *addressSigner) { n.put(base, nil) }, "malformed"},
 		"a fee on transfers": {func(n *chainNode, _ *viewDesk, _ *addressSigner) {
@@ -157,7 +157,7 @@ func TestReady(t *testing.T) {
 			data = append(binary.LittleEndian.AppendUint16(data, 108), make([]byte, 108)...)
 			n.put(base, data)
 			n.accounts[base].Owner = solana.Token2022Program
-		}, "unsupported mint extension"},
+		}, "an extension that is not supported"},
 		"no account":        {func(n *chainNode, _ *viewDesk, _ *addressSigner) { delete(n.accounts, account) }, "has no USDC account"},
 		"another's account": {func(n *chainNode, _ *viewDesk, _ *addressSigner) { n.put(account, tokenData(usdc, base)) }, "has no USDC account"},
 		"a frozen account": {func(n *chainNode, _ *viewDesk, _ *addressSigner) {

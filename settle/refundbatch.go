@@ -108,7 +108,7 @@ func (r *refunder) recordAgain(p *rfq.Payment, list []*store.Refund) error {
 			if x.State != store.RefundPaid || x.Items[i].Payment != p.Signature || uint64(x.Items[i].Amount) != p.RefundAtoms() {
 				continue
 			}
-			r.log.Warn("refund on the chain is recorded again", "payment", solana.Signature(p.Signature).String(), "refund", x.Signature.String())
+			r.log.Warn("refund found on the chain, recorded again", "payment", solana.Signature(p.Signature).String(), "refund", x.Signature.String())
 			if _, err := r.desk.Do(&rfq.RefundPayment{Signature: p.Signature, Proof: x.Hash}); err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func (r *refunder) recordAgain(p *rfq.Payment, list []*store.Refund) error {
 			return errLater
 		}
 	}
-	return fmt.Errorf("%w: payment %s was paid back before", store.ErrConflict, solana.Signature(p.Signature))
+	return fmt.Errorf("%w: payment %s was paid back before, but not as the desk's record says", store.ErrConflict, solana.Signature(p.Signature))
 }
 
 // unrecordedRefund searches the chain for a refund of a payment that is not among known.
@@ -138,7 +138,7 @@ func (r *refunder) unrecordedRefund(ctx context.Context, p *rfq.Payment, known [
 	case result.Found == nil:
 		return nil
 	}
-	r.log.Error("refund on the chain without its record", "payment", solana.Signature(p.Signature).String(), "refund", result.Found.Signature().String())
+	r.log.Error("refund found on the chain that the store lacks", "payment", solana.Signature(p.Signature).String(), "refund", result.Found.Signature().String())
 	return r.adopt(p, tx.MessageHash(result.Found.Tx.Signed))
 }
 

@@ -26,7 +26,7 @@ func (r *refunder) advance(ctx context.Context, x *store.Refund, fresh bool) {
 		return
 	case fresh && (errors.As(err, &refused) || errors.Is(err, cosign.ErrRefundTerms)):
 		// Only a promise for all payments leads to a signature.
-		r.log.Warn("desk refuses a refund", "error", err)
+		r.log.Warn("desk refused a refund", "error", err)
 		if err = r.recordRefund(&broadcast.Result{Kind: cosign.Refund, Hash: x.Hash, End: broadcast.Expired}); err == nil {
 			return
 		}
@@ -39,7 +39,7 @@ func (r *refunder) advance(ctx context.Context, x *store.Refund, fresh bool) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	r.log.Warn("refund delayed", "refund", x.Hash.String(), "error", err)
+	r.log.Warn("refund is delayed, trying again", "refund", x.Hash.String(), "error", err)
 	for i := range x.Items {
 		r.fail(x.Items[i].Payment, problemOfRefund(err))
 	}
@@ -94,7 +94,7 @@ func (r *refunder) promiseAgain(x *store.Refund) {
 	for i := range x.Items {
 		result, err := r.desk.Do(&rfq.BeginRefund{Header: rfq.Header{Operator: x.Operator}, Signature: x.Items[i].Payment, Proof: x.Hash})
 		if err == nil && result.Reason != 0 {
-			r.log.Error("journal lost a signed refund, promise refused", "payment", x.Items[i].Payment.String(), "reason", result.Reason.String())
+			r.log.Error("journal lost a signed refund, and the desk refuses it now", "payment", x.Items[i].Payment.String(), "reason", result.Reason.String())
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (r *refunder) adoptOrphan(p rfq.Payment) bool {
 		err = r.recordPayment(&broadcast.Result{Hash: x.Hash, End: broadcast.Expired}, p.Signature)
 	}
 	if err != nil {
-		r.log.Warn("refund without its transaction", "payment", solana.Signature(p.Signature).String(), "error", err)
+		r.log.Warn("refund whose transaction the store lacks", "payment", solana.Signature(p.Signature).String(), "error", err)
 	}
 	return err == nil
 }
@@ -187,7 +187,7 @@ func (r *refundOrders) recordRefund(end *broadcast.Result) error {
 		}
 		err := r.store.Refunds.End(end.Hash, state, r.now())
 		if errors.Is(err, store.ErrConflict) {
-			r.log.Error("refund ended in two ways", "refund", end.Hash.String(), "end", end.End.String())
+			r.log.Error("refund has ended in another way before", "refund", end.Hash.String(), "end", end.End.String())
 			err = nil
 		}
 		if err != nil {
@@ -218,7 +218,7 @@ func (r *refundOrders) recordPayment(end *broadcast.Result, payment solana.Signa
 		}
 		return nil
 	case result.Reason != event.ReasonNone:
-		r.log.Error("chain refund refused by the desk", "payment", payment.String(),
+		r.log.Error("desk refused a refund that is on the chain", "payment", payment.String(),
 			"refund", end.Signature.String(), "reason", result.Reason.String())
 	default:
 		r.counts.refunded.Add(1)

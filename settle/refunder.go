@@ -239,7 +239,7 @@ func (r *refundOrders) done(payment solana.Signature) {
 		return
 	}
 	if err := r.store.Refunds.DropOrder(payment); err != nil {
-		r.log.Warn("forgetting the order of a refund failed", "payment", payment.String(), "error", err)
+		r.log.Warn("deleting the order of a refund failed", "payment", payment.String(), "error", err)
 	}
 }
 

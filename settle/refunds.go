@@ -143,7 +143,7 @@ func (a *audits) audit(ctx context.Context, c *rfq.Claim) error {
 		}
 		signature, slot = t.Signature(), t.Slot
 	}
-	a.log.Error("refund due for a delivered claim, do not pay it back", "claim", claimText(c.ID), "signature", signature.String())
+	a.log.Error("claim with a refund due was delivered, do not pay it back", "claim", claimText(c.ID), "signature", signature.String())
 	err = a.store.AddUnmatched(&store.UnmatchedPayment{Signature: signature, Reason: reasonDelivered, Slot: slot, SeenAt: a.now(), Claim: c.ID})
 	if err != nil {
 		return err

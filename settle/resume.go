@@ -97,7 +97,7 @@ func (r *recovery) run(ctx context.Context) error {
 			}
 			err := r.recover(id)
 			if err != nil {
-				r.log.Warn("recovery of a signed transaction failed", "claim", claimText(id), "error", err)
+				r.log.Warn("recovery of a claim's signed transactions failed", "claim", claimText(id), "error", err)
 			}
 			return err == nil
 		})
@@ -121,9 +121,9 @@ func (r *recovery) recover(id market.ClaimID) error {
 			return claimError(id, err)
 		}
 		if result.Reason == event.ReasonNone {
-			r.log.Warn("journal lost a signed transaction, promise repeated", "claim", claimText(id))
+			r.log.Warn("journal lost a signed transaction, recorded again", "claim", claimText(id))
 		} else { // it is tracked all the same, because it may land
-			r.log.Error("journal lost a signed transaction, promise refused", "claim", claimText(id), "reason", result.Reason.String())
+			r.log.Error("journal lost a signed transaction, and the desk refuses it now", "claim", claimText(id), "reason", result.Reason.String())
 		}
 		if err := r.tracker.Track(list[i]); err != nil {
 			return err

@@ -16,9 +16,9 @@ import (
 )
 
 var (
-	errMayLand = errors.New("an earlier delivery may still land")
+	errMayLand = errors.New("an earlier delivery can still land")
 	// errDisagree: some nodes have a delivery that others deny.
-	errDisagree = errors.New("nodes disagree about a delivery")
+	errDisagree = errors.New("the nodes disagree about an earlier delivery")
 )
 
 // deliverySearch finds a claim's deliveries on the chain.
@@ -114,7 +114,7 @@ func landed(views []rpc.NodeStatuses, n int, lastValid uint64) (at int, slot uin
 	}
 	switch {
 	case answered < majority:
-		return -1, 0, errors.Join(fmt.Errorf("%w: %d of %d have statuses", search.ErrNodes, answered, len(views)), failure)
+		return -1, 0, errors.Join(fmt.Errorf("%w: %d of %d nodes returned statuses", search.ErrNodes, answered, len(views)), failure)
 	case seen:
 		return -1, 0, errDisagree
 	case past < majority:

@@ -153,7 +153,7 @@ func (s *Settlement) pruneBuilds(ctx context.Context) error {
 		for n := store.MaxPrunedACall; n == store.MaxPrunedACall && ctx.Err() == nil; {
 			var err error
 			if n, err = s.store.Prune(s.now()); err != nil {
-				s.log.Warn("pruning old builds failed", "error", err)
+				s.log.Warn("deleting old builds failed", "error", err)
 			}
 		}
 		select {
@@ -172,7 +172,7 @@ func (s *Settlement) Ready() error {
 		return errNoView
 	}
 	if s.signer.Address() == (solana.Address{}) {
-		return fmt.Errorf("%w: the signer's address is unknown", ErrNotReady)
+		return fmt.Errorf("%w: the signer has not said its address yet: is it running?", ErrNotReady)
 	}
 	if err := s.chain.ready(v); err != nil {
 		return err

@@ -45,7 +45,7 @@ func (s *signerLimits) watchLimits(ctx context.Context) error {
 			list = append(list, desk.SignerLimit{Name: limitName(u), Hour: u.Hour, MaxHour: u.MaxHour, Day: u.Day, MaxDay: u.MaxDay})
 		}
 		if err != nil {
-			s.log.Debug("reading the signer's limits failed", "error", err)
+			s.log.Debug("asking the signer for its limits failed", "error", err)
 		}
 		s.newest.Store(&list)
 		sleep(ctx, signerLimitsEvery)

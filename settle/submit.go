@@ -117,7 +117,7 @@ func (s *submissions) countersign(ctx context.Context, b *store.Build, signed co
 	}
 	s.counts.cosigned.Add(1)
 	if err := s.tracker.Track(t); err != nil { // the tracker is full; the claim's job tries again
-		s.log.Warn("send queue full, transaction delayed", "claim", claimText(b.Claim), "error", err)
+		s.log.Warn("queue of sends is full, transaction is delayed", "claim", claimText(b.Claim), "error", err)
 	}
 	return desk.Submitted{Claim: b.Claim, Signature: t.Signature(), Transaction: t.Bytes(), Stage: desk.BuildBroadcast}, nil
 }

@@ -89,7 +89,7 @@ func TestKeyCommands(t *testing.T) {
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := programtest.Run(t, "", nil, "key", "show", file); err == nil || !strings.Contains(out, "open to other users") {
+	if out, err := programtest.Run(t, "", nil, "key", "show", file); err == nil || !strings.Contains(out, "lets other users read it") {
 		t.Errorf("open to others: %v: %s", err, out)
 	}
 }

@@ -16,8 +16,8 @@ const (
 
 // Errors of derivation.
 var (
-	ErrSeeds  = errors.New("solana: at most 16 seeds of at most 32 bytes")
-	ErrNoBump = errors.New("solana: no bump leads off the curve")
+	ErrSeeds  = errors.New("solana: an address has at most 16 seeds of at most 32 bytes each")
+	ErrNoBump = errors.New("solana: no bump gives an address off the curve")
 )
 
 // FindProgramAddress returns a program-derived address and its bump: the first one from
@@ -25,11 +25,11 @@ var (
 func FindProgramAddress(program Address, seeds ...[]byte) (Address, uint8, error) {
 	// The bump is a seed too.
 	if len(seeds) >= MaxSeeds {
-		return Address{}, 0, fmt.Errorf("%w: %d", ErrSeeds, len(seeds))
+		return Address{}, 0, fmt.Errorf("%w: got %d seeds", ErrSeeds, len(seeds))
 	}
 	for _, s := range seeds {
 		if len(s) > MaxSeedLength {
-			return Address{}, 0, fmt.Errorf("%w: %d bytes", ErrSeeds, len(s))
+			return Address{}, 0, fmt.Errorf("%w: got one of %d bytes", ErrSeeds, len(s))
 		}
 	}
 	a, bump, err := sdk.FindProgramAddress(seeds, sdk.PublicKey(program))

@@ -36,7 +36,7 @@ func ParseHash(text string) (Hash, error) { return parse32(text) }
 // ParseSignature parses a transaction's signature. Errors: [ErrText].
 func ParseSignature(text string) (s Signature, err error) {
 	if len(text) > base58.EncodedMaxLen64 {
-		return s, fmt.Errorf("%w: %d characters", ErrText, len(text))
+		return s, fmt.Errorf("%w: it has %d characters", ErrText, len(text))
 	}
 	if base58.Decode64(text, (*[64]byte)(&s)) != nil || Base58(s) != text {
 		return Signature{}, fmt.Errorf("%w: %q", ErrText, text)
@@ -47,7 +47,7 @@ func ParseSignature(text string) (s Signature, err error) {
 // parse32 parses 32 bytes and compares their encoding with the text.
 func parse32(text string) (v [32]byte, err error) {
 	if len(text) > base58.EncodedMaxLen32 {
-		return v, fmt.Errorf("%w: %d characters", ErrText, len(text))
+		return v, fmt.Errorf("%w: it has %d characters", ErrText, len(text))
 	}
 	if base58.Decode32(text, &v) != nil || base58.Encode32(&v) != text {
 		return [32]byte{}, fmt.Errorf("%w: %q", ErrText, text)

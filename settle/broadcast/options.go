@@ -57,9 +57,9 @@ var (
 	ErrOptions = errors.New("broadcast: invalid options")
 	// ErrOutcomeKnown means that an operator may not end the transaction: it is not
 	// tracked, or it ends by itself.
-	ErrOutcomeKnown = errors.New("broadcast: the outcome is not unknown")
+	ErrOutcomeKnown = errors.New("broadcast: the outcome of the transaction is known, or may still be found")
 	// ErrInvalid means a zero value.
-	ErrInvalid = errors.New("broadcast: not a transaction")
+	ErrInvalid = errors.New("broadcast: the transaction to track is incomplete")
 )
 
 // Options are the tracker's options. The zero value of a field is its default.

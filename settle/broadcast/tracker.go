@@ -152,7 +152,7 @@ const maxHeight = 1<<63 - 1
 // add adds a new entry. The caller holds mu.
 func (t *Tracker) add(e *entry) error {
 	if len(t.byKey) >= MaxTracked {
-		return fmt.Errorf("%w: claim %s: %d are under way", ErrFull, binding.Memo(e.claim), len(t.byKey))
+		return fmt.Errorf("%w: %d: claim %s has to wait", ErrFull, len(t.byKey), binding.Memo(e.claim))
 	}
 	e.since = t.now()
 	t.byKey[e.key] = e

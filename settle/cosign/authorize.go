@@ -50,7 +50,7 @@ func (a Authorized) Hash() solana.Hash { return a.authorized.value().hash }
 func (c Countersigned) Authorize(a Authorizer) (Authorized, error) {
 	d := c.countersigned
 	if d == nil {
-		return Authorized{}, fmt.Errorf("%w of Countersigned used", ErrZero)
+		return Authorized{}, fmt.Errorf("%w of Countersigned was used", ErrZero)
 	}
 	return authorize(a, &rfq.CosignClaim{Claim: d.Claim, Proof: d.hash}, d)
 }
@@ -60,7 +60,7 @@ func (c Countersigned) Authorize(a Authorizer) (Authorized, error) {
 // [Countersigned.Authorize], and [ErrShape] if u is no delivery of this claim.
 func AuthorizeDelivery(a Authorizer, claim market.ClaimID, u *build.Unsigned) (Authorized, error) {
 	if u == nil || len(u.Signers()) == 0 {
-		return Authorized{}, fmt.Errorf("%w of build.Unsigned used for claim %s", ErrZero, binding.Memo(claim))
+		return Authorized{}, fmt.Errorf("%w of build.Unsigned was used for claim %s", ErrZero, binding.Memo(claim))
 	}
 	shape, err := CheckDelivery(u.Message(), u.Signers()[0])
 	if err == nil && shape.Claim != claim {

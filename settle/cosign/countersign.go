@@ -128,9 +128,9 @@ func countersign(claim market.ClaimID, raw []byte, taker solana.Address, s Submi
 	case err != nil:
 		return nil, err
 	case signature == (solana.Signature{}):
-		return nil, fmt.Errorf("%w: %s has not signed", ErrEmptyCounterparty, solana.Base58(taker))
+		return nil, fmt.Errorf("%w: the signature of %s is missing", ErrEmptyCounterparty, solana.Base58(taker))
 	case !eddsa.Verify(taker, d.message(), signature):
-		return nil, fmt.Errorf("%w: it is not that of %s over message %s", ErrBadSignature, solana.Base58(taker), d.hash)
+		return nil, fmt.Errorf("%w: it must be that of %s over message %s", ErrBadSignature, solana.Base58(taker), d.hash)
 	}
 	copy(slotOf(d.raw, slot), signature[:])
 	return d, nil
@@ -152,7 +152,7 @@ func unsigned(claim market.ClaimID, raw []byte, taker solana.Address) (*draft, i
 	}
 	for i, signature := range t.Signatures {
 		if signature != (solana.Signature{}) {
-			return nil, 0, fmt.Errorf("%w: the stored transaction already has signature %d", ErrShape, i)
+			return nil, 0, fmt.Errorf("%w: the stored transaction has a signature in slot %d already", ErrShape, i)
 		}
 	}
 	desk := atomicSigners - 1 - slot
@@ -173,14 +173,14 @@ func (s *Submission) of(raw []byte, slot int) (solana.Signature, error) {
 	case len(s.Transaction) == 0:
 		return s.Signature, nil
 	case s.Signature != (solana.Signature{}):
-		return solana.Signature{}, fmt.Errorf("%w: both a transaction and a signature were submitted", ErrMismatch)
+		return solana.Signature{}, fmt.Errorf("%w: both a transaction and a signature were submitted: submit one of them", ErrMismatch)
 	case len(s.Transaction) != len(raw):
 		return solana.Signature{}, fmt.Errorf("%w: it has %d bytes, want %d", ErrMismatch, len(s.Transaction), len(raw))
 	}
 	start := 1 + slot*signatureSize
 	for i := range raw {
 		if raw[i] != s.Transaction[i] && (i < start || i >= start+signatureSize) {
-			return solana.Signature{}, fmt.Errorf("%w: byte %d differs", ErrMismatch, i)
+			return solana.Signature{}, fmt.Errorf("%w: byte %d differs from the stored transaction", ErrMismatch, i)
 		}
 	}
 	return solana.Signature(slotOf(s.Transaction, slot)), nil

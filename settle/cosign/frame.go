@@ -95,7 +95,7 @@ func (f frame) parse(want byte, into []byte) error {
 	case f.kind == answerRefusal && len(f.body) == 1:
 		return Refusal(f.body[0])
 	case f.kind != want || len(f.body) != len(into):
-		return fmt.Errorf("%w: answer type %#x with %d bytes", errFrame, f.kind, len(f.body))
+		return fmt.Errorf("%w: unexpected answer of type %#x with %d bytes", errFrame, f.kind, len(f.body))
 	}
 	copy(into, f.body)
 	return nil
@@ -200,7 +200,7 @@ func (f frame) uses() (list []LimitUse, err error) {
 		return nil, Refusal(f.body[0])
 	}
 	if f.kind != answerLimits || len(f.body)%useSize != 0 {
-		return nil, fmt.Errorf("%w: answer type %#x with %d bytes", errFrame, f.kind, len(f.body))
+		return nil, fmt.Errorf("%w: unexpected answer of type %#x with %d bytes", errFrame, f.kind, len(f.body))
 	}
 	for body := f.body; len(body) > 0; body = body[useSize:] {
 		number := func(at int) uint64 { return binary.LittleEndian.Uint64(body[33+8*at:]) }

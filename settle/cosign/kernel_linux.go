@@ -61,11 +61,11 @@ func checkPrivate(f *os.File) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !ok || !info.Mode().IsRegular():
-		return errors.New("not a regular file")
+		return errors.New("it is not a regular file")
 	case stat.Uid != uint32(os.Geteuid()):
-		return fmt.Errorf("owned by user %d, want %d", stat.Uid, os.Geteuid())
+		return fmt.Errorf("it is owned by user %d, want %d", stat.Uid, os.Geteuid())
 	case info.Mode().Perm()&othersMode != 0:
-		return fmt.Errorf("mode %#o is open to other users: chmod 600", info.Mode().Perm())
+		return fmt.Errorf("its mode %#o lets other users read it: chmod 600", info.Mode().Perm())
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ const maxSocketPath = 107
 // has a name, so no other user can connect early.
 func listenPrivate(path string, mode os.FileMode) (net.Listener, error) {
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("socket path %s is %d bytes long, at most %d", path, len(path), maxSocketPath)
+		return nil, fmt.Errorf("the path of the socket, %s, has %d bytes: at most %d", path, len(path), maxSocketPath)
 	}
 	var failed error
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {

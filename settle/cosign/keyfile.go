@@ -27,7 +27,7 @@ var (
 	// ErrKeyFile: a file without a key, or one that others can access.
 	ErrKeyFile = errors.New("cosign: not a usable key file")
 	// ErrKeyExists: a new key would replace a file.
-	ErrKeyExists = errors.New("cosign: key file exists already and is not replaced")
+	ErrKeyExists = errors.New("cosign: the key file exists already and is not replaced: name another path")
 )
 
 // FileSigner is a key from a file, in this process. Printed, encoded or logged it is
@@ -85,7 +85,7 @@ func readPrivate(path string, most int) ([]byte, error) {
 		return nil, fmt.Errorf("reading the key file: %w", err)
 	case len(text) > most:
 		clear(text)
-		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrKeyFile, path, most)
+		return nil, fmt.Errorf("%w: %s has more than %d bytes: want a JSON array of 64 numbers", ErrKeyFile, path, most)
 	}
 	return text, nil
 }
@@ -170,7 +170,7 @@ func (s FileSigner) Address() solana.Address { return s.address }
 func (s FileSigner) Sign(_ context.Context, j Job) (solana.Signature, error) {
 	switch {
 	case j.job == nil:
-		return solana.Signature{}, fmt.Errorf("%w of Job used", ErrZero)
+		return solana.Signature{}, fmt.Errorf("%w of Job was used", ErrZero)
 	case j.job.Desk != s.address:
 		return solana.Signature{}, fmt.Errorf("%w: the transaction needs the signature of %s, the signer's key is %s: check the signer's key file", ErrSigner, solana.Base58(j.job.Desk), solana.Base58(s.address))
 	}

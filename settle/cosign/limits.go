@@ -36,7 +36,7 @@ const (
 )
 
 // ErrLimits says that a file is no valid file of limits.
-var ErrLimits = errors.New("cosign: not a file of limits")
+var ErrLimits = errors.New("cosign: the file of limits is not valid")
 
 // Limits are what a signer's process allows a gateway, which it does not trust: to which
 // wallets clients pay, the lowest price of each token, and how much may leave in an hour
@@ -154,7 +154,7 @@ func ParseLimits(text []byte) (*Limits, error) {
 		return nil, fmt.Errorf("%w: %w", ErrLimits, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: text after its end", ErrLimits)
+		return nil, fmt.Errorf("%w: there is text after the end of the JSON", ErrLimits)
 	}
 	l := &Limits{payees: map[solana.Address]bool{}, tokens: map[solana.Address]tokenLimit{}, ceilings: map[asset]ceiling{}}
 	if err := in.into(l); err != nil {
@@ -166,11 +166,11 @@ func ParseLimits(text []byte) (*Limits, error) {
 func (in *limitsFile) into(l *Limits) (err error) {
 	switch {
 	case in.Version != limitsVersion:
-		return fmt.Errorf("version %d, this program knows %d", in.Version, limitsVersion)
+		return fmt.Errorf("version %d: must be %d", in.Version, limitsVersion)
 	case len(in.Payees) > MaxPayees || len(in.Tokens) > MaxLimitTokens:
-		return fmt.Errorf("%d payees and %d tokens, at most %d and %d", len(in.Payees), len(in.Tokens), MaxPayees, MaxLimitTokens)
+		return fmt.Errorf("%d payees and %d tokens: at most %d and %d", len(in.Payees), len(in.Tokens), MaxPayees, MaxLimitTokens)
 	case in.Network == nil:
-		return errors.New("network: a ceiling for fees and rents is required")
+		return errors.New("network: missing: a limit of fees and rents is required")
 	}
 	if in.USDCMint != "" {
 		if l.usdc, err = solana.ParseAddress(in.USDCMint); err != nil {
@@ -187,7 +187,7 @@ func (in *limitsFile) into(l *Limits) (err error) {
 	}
 	if r := in.Refunds; r != nil {
 		if r.USDC != nil && in.USDCMint == "" {
-			return errors.New("refunds.usdc needs usdc_mint")
+			return errors.New("refunds.usdc: set usdc_mint too")
 		}
 		if err := l.addCeiling(asset{LimitRefund, l.usdc}, r.USDC); err != nil {
 			return fmt.Errorf("refunds.usdc: %w", err)
@@ -207,7 +207,7 @@ func (l *Limits) addPayees(list []string) error {
 	for i, text := range list {
 		wallet, err := solana.ParseAddress(text)
 		if err != nil || wallet == (solana.Address{}) || l.payees[wallet] {
-			return fmt.Errorf("payee %d: %q is not an address, or is listed twice", i+1, text)
+			return fmt.Errorf("payee %d: %q: must be an address, listed once", i+1, text)
 		}
 		l.payees[wallet] = true
 		if l.usdc == (solana.Address{}) {
@@ -228,7 +228,7 @@ func (l *Limits) addToken(in *limitsToken) error {
 	mint, err := solana.ParseAddress(in.Mint)
 	_, twice := l.tokens[mint]
 	if err != nil || mint == (solana.Address{}) || mint == l.usdc || twice {
-		return fmt.Errorf("mint %q is not the address of a token that is sold, or is listed twice", in.Mint)
+		return fmt.Errorf("mint %q: must be the address of a token that is sold, listed once", in.Mint)
 	}
 	var t tokenLimit
 	for rail, text := range map[market.Rail]string{market.RailUSDC: in.FloorUSDC, market.RailSOL: in.FloorSOL} {
@@ -237,7 +237,7 @@ func (l *Limits) addToken(in *limitsToken) error {
 		}
 	}
 	if t.floor[market.RailUSDC].base != 0 && l.usdc == (solana.Address{}) {
-		return errors.New("floor_usdc needs usdc_mint")
+		return errors.New("floor_usdc: set usdc_mint too")
 	}
 	l.tokens[mint] = t
 	return l.addCeiling(asset{LimitToken, mint}, &in.limitsOfCeiling)
@@ -256,7 +256,7 @@ func parseFloor(text string) (f floor, err error) {
 		f.base, err = parseAtoms(base)
 	}
 	if !ok || err != nil {
-		return floor{}, fmt.Errorf("%q is not PAYMENT_ATOMS/BASE_ATOMS, both above 0", text)
+		return floor{}, fmt.Errorf("%q: must be PAYMENT_ATOMS/BASE_ATOMS, both above 0", text)
 	}
 	return f, nil
 }
@@ -275,11 +275,11 @@ func (l *Limits) addCeiling(a asset, in *limitsOfCeiling) error {
 	}
 	hour, err := parseAtoms(in.MaxHour)
 	if err != nil {
-		return fmt.Errorf("max_hour %q is not a number of atoms above 0", in.MaxHour)
+		return fmt.Errorf("max_hour %q: must be a number of atoms above 0", in.MaxHour)
 	}
 	day, err := parseAtoms(in.MaxDay)
 	if err != nil || day < hour {
-		return fmt.Errorf("max_day %q is not a number of atoms, or below max_hour", in.MaxDay)
+		return fmt.Errorf("max_day %q: must be a number of atoms, not below max_hour", in.MaxDay)
 	}
 	l.ceilings[a] = ceiling{hour, day}
 	l.order = append(l.order, a)

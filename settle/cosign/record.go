@@ -54,9 +54,9 @@ const (
 // Errors of a signer's record, wrapped with its path.
 var (
 	// ErrRecord: the file is not the record of this key, or it is damaged.
-	ErrRecord = errors.New("cosign: not this key's record of signed messages")
+	ErrRecord = errors.New("cosign: the record of signed messages is damaged, or is that of another key")
 	// ErrRecordInUse: another signer has the record open.
-	ErrRecordInUse = errors.New("cosign: another signer uses the record")
+	ErrRecordInUse = errors.New("cosign: another signer uses the record of signed messages: stop it first")
 )
 
 type block [blockSize]byte
@@ -236,7 +236,7 @@ func (r *record) replay(text []byte, header block) (end int, err error) {
 		if bytes.HasPrefix(header[:], bytes.TrimRight(head, "\x00")) && isZero(text[len(head):]) {
 			return 0, nil
 		}
-		return 0, fmt.Errorf("%w: wrong header", ErrRecord)
+		return 0, fmt.Errorf("%w: its header is wrong", ErrRecord)
 	}
 	r.crc = header.sum()
 	for at := blockSize; at < len(text); at += blockSize {

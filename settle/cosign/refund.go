@@ -83,13 +83,13 @@ func (r *reader) refund(s *RefundSummary) {
 	if len(s.Items) == 0 {
 		s.Mint, s.Program = t.mint, t.program
 	}
-	r.require(t.mint == s.Mint && t.program == s.Program, "it pays back several assets")
-	r.require(t.owner == s.Desk && t.to != t.from && t.to != s.Desk, "the desk does not pay")
+	r.require(t.mint == s.Mint && t.program == s.Program, "it pays back more than one asset")
+	r.require(t.owner == s.Desk && t.to != t.from && t.to != s.Desk, "the desk's wallet is not the one that pays")
 	r.require(t.amount > 0, "nothing is paid back")
 	payment, ok := binding.PaymentOfMemo(r.text())
 	r.require(ok, "the memo names no payment")
-	r.require(r.reference == binding.RefundReference(payment), "the reference is not the payment's")
-	r.require(len(s.Items) < build.MaxRefunds, "too many refunds")
+	r.require(r.reference == binding.RefundReference(payment), "the reference is not that of the payment")
+	r.require(len(s.Items) < build.MaxRefunds, "it has too many refunds")
 	r.require(!slices.ContainsFunc(s.Items, func(x RefundItem) bool { return x.Payment == payment }), "a payment is paid back twice")
 	if r.err == nil {
 		s.Items = append(s.Items, RefundItem{payment, t.to, t.amount})
@@ -154,7 +154,7 @@ func AuthorizeRefund(a Authorizer, operator market.OperatorID, raw []byte, usdc 
 func (s *RefundSummary) checkDue(x *RefundItem, result *desk.Result, proof solana.Hash, usdc solana.Address) error {
 	p := result.Payment
 	if p == nil || p.Signature != x.Payment || p.State != rfq.PaymentRefunding || p.Proof != proof {
-		return fmt.Errorf("refund of %s: %w: no record of it", x.Payment, ErrOutcome)
+		return fmt.Errorf("refund of %s: %w: the desk has no such refund on record", x.Payment, ErrOutcome)
 	}
 	to, mint := p.Payer, solana.Address{}
 	if p.Rail == market.RailUSDC {
@@ -165,7 +165,7 @@ func (s *RefundSummary) checkDue(x *RefundItem, result *desk.Result, proof solan
 		}
 	}
 	if p.Payer == (solana.Address{}) || s.Mint != mint || x.To != to || uint64(x.Amount) != p.RefundAtoms() {
-		return fmt.Errorf("refund of %s: %w: %d atoms to %s", x.Payment, ErrRefundTerms, x.Amount, solana.Base58(x.To))
+		return fmt.Errorf("refund of %s: %w: it pays %d atoms to %s", x.Payment, ErrRefundTerms, x.Amount, solana.Base58(x.To))
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func (s SignedRefund) Bytes() []byte { return s.raw }
 func (a AuthorizedRefund) Sign(ctx context.Context, s Signer) (SignedRefund, error) {
 	d := a.refund
 	if d == nil {
-		return SignedRefund{}, fmt.Errorf("%w of AuthorizedRefund used", ErrZero)
+		return SignedRefund{}, fmt.Errorf("%w of AuthorizedRefund was used", ErrZero)
 	}
 	raw, signature, err := d.sign(ctx, s)
 	if err != nil {

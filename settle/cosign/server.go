@@ -38,9 +38,9 @@ const (
 // Errors of a server, wrapped with the detail.
 var (
 	// ErrOptions: an option is out of its range.
-	ErrOptions = errors.New("cosign: options out of range")
+	ErrOptions = errors.New("cosign: invalid options")
 	// ErrSocketInUse: a server answers at the socket's path, or the path is no socket.
-	ErrSocketInUse = errors.New("cosign: the socket's path is in use")
+	ErrSocketInUse = errors.New("cosign: the path of the socket is in use")
 )
 
 // ServerOptions are the settings of a [Server].
@@ -159,7 +159,7 @@ func removeStaleSocket(path string) error {
 	switch {
 	case err == nil:
 		c.Close()
-		return fmt.Errorf("%w: a signer answers at %s", ErrSocketInUse, path)
+		return fmt.Errorf("%w: a signer answers at %s already", ErrSocketInUse, path)
 	case !errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("%w: %w", ErrSocketInUse, err)
 	}
@@ -198,7 +198,7 @@ func (s *Server) Run(ctx context.Context) error {
 			conns.Wait()
 			return s.Close()
 		case err != nil:
-			s.o.Logger.Warn("signer accept failed", "error", err)
+			s.o.Logger.Warn("accepting a signer connection failed", "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(acceptPause):
@@ -232,7 +232,7 @@ func (s *Server) serve(ctx context.Context, c net.Conn) {
 	stop()
 	switch {
 	case errors.Is(err, errFrame):
-		s.o.Logger.Warn("malformed signer request", "uid", user)
+		s.o.Logger.Warn("signer request is malformed", "uid", user)
 		s.reply(c, refusalFrame(RefusalFrame))
 	case err == nil:
 		s.reply(c, s.answer(context.WithoutCancel(ctx), request))
@@ -285,7 +285,7 @@ func (s *Server) sign(ctx context.Context, kind Kind, raw []byte) (solana.Signat
 	}
 	signature, err := s.o.Signer.Sign(ctx, Job{d})
 	if err != nil {
-		log.Error("signer key failed", "error", err)
+		log.Error("signing with the key failed", "error", err)
 		return solana.Signature{}, RefusalKey
 	}
 	log.Info("transaction signed")
@@ -328,7 +328,7 @@ func decodeJob(kind Kind, raw []byte, desk solana.Address) (*draft, error) {
 	case Deliver:
 		shape, err = CheckDelivery(t.Signed, desk)
 	default:
-		err = fmt.Errorf("%w: kind %d", ErrShape, kind)
+		err = fmt.Errorf("%w: unknown kind %d of request", ErrShape, kind)
 	}
 	if err != nil {
 		return nil, err

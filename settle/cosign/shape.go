@@ -96,15 +96,15 @@ func decode(message []byte, desk solana.Address, signers int) (*tx.Message, erro
 	_, signs := m.Slot(desk)
 	switch {
 	case m.Version != tx.V0:
-		return nil, fmt.Errorf("%w: message version %s, want %s", ErrShape, m.Version, tx.V0)
+		return nil, fmt.Errorf("%w: its version is %s, want %s", ErrShape, m.Version, tx.V0)
 	case m.UsesLookups():
 		return nil, fmt.Errorf("%w: it uses address tables", ErrShape)
 	case m.UsesNonce():
 		return nil, fmt.Errorf("%w: it uses a durable nonce", ErrShape)
 	case m.Blockhash == (solana.Hash{}):
-		return nil, fmt.Errorf("%w: no blockhash", ErrShape)
+		return nil, fmt.Errorf("%w: it has no blockhash", ErrShape)
 	case int(m.Header.Required) != signers:
-		return nil, fmt.Errorf("%w: %d signers, want %d", ErrShape, m.Header.Required, signers)
+		return nil, fmt.Errorf("%w: it has %d signers, want %d", ErrShape, m.Header.Required, signers)
 	case !signs:
 		return nil, fmt.Errorf("%w: %s does not sign it", ErrShape, solana.Base58(desk))
 	}
@@ -180,12 +180,12 @@ type call struct {
 func (r *reader) take(program solana.Address, size int, needs ...access) (c call) {
 	called, ok := r.program()
 	if !ok || called != program {
-		r.fail("the instruction must call %s", solana.Base58(program))
+		r.fail("the instruction does not call program %s", solana.Base58(program))
 		return call{}
 	}
 	in := &r.m.Instructions[r.next]
 	if len(in.Data) != size || len(in.Accounts) != len(needs) {
-		r.fail("%d bytes of data and %d accounts, want %d and %d", len(in.Data), len(in.Accounts), size, len(needs))
+		r.fail("it has %d bytes of data and %d accounts, want %d and %d", len(in.Data), len(in.Accounts), size, len(needs))
 		return call{}
 	}
 	r.needs[in.Program] |= named
@@ -200,9 +200,9 @@ func (r *reader) take(program solana.Address, size int, needs ...access) (c call
 
 func (r *reader) budget() {
 	limit := r.take(solana.ComputeBudgetProgram, setUnitLimitSize)
-	r.require(limit.data[0] == setUnitLimit, "no compute limit")
+	r.require(limit.data[0] == setUnitLimit, "it does not set the compute unit limit")
 	price := r.take(solana.ComputeBudgetProgram, setUnitPriceSize)
-	r.require(price.data[0] == setUnitPrice, "no compute price")
+	r.require(price.data[0] == setUnitPrice, "it does not set the compute unit price")
 	b := build.Budget{Units: binary.LittleEndian.Uint32(limit.data[1:]), MicroLamports: binary.LittleEndian.Uint64(price.data[1:])}
 	if _, err := b.PriorityLamports(); err != nil {
 		r.fail("%v", err)
@@ -214,7 +214,7 @@ type account struct{ payer, at, owner, mint, program solana.Address }
 
 func (r *reader) create() account {
 	c := r.take(solana.AssociatedTokenProgram, createSize, writeSign, write, named, named, named, named)
-	r.require(c.data[0] == createIdempotent, "not an idempotent creation")
+	r.require(c.data[0] == createIdempotent, "it does not create an account idempotently")
 	r.require(c.keys[4] == solana.SystemProgram, "the account is not created by the system program")
 	return account{c.keys[0], c.keys[1], c.keys[2], c.keys[3], c.keys[5]}
 }
@@ -231,7 +231,7 @@ type transfer struct {
 func (r *reader) tokens(referenced bool) transfer {
 	program, ok := r.program()
 	if !ok || !solana.IsTokenProgram(program) {
-		r.fail("the instruction must call a token program")
+		r.fail("the instruction does not call a token program")
 		return transfer{}
 	}
 	needs := []access{write, named, write, sign, named}
@@ -239,7 +239,7 @@ func (r *reader) tokens(referenced bool) transfer {
 		needs = needs[:4]
 	}
 	c := r.take(program, transferSize, needs...)
-	r.require(c.data[0] == transferChecked, "not a checked transfer")
+	r.require(c.data[0] == transferChecked, "it is not a checked transfer")
 	if referenced {
 		r.reference = c.keys[4]
 	}
@@ -248,7 +248,7 @@ func (r *reader) tokens(referenced bool) transfer {
 
 func (r *reader) lamports() transfer {
 	c := r.take(solana.SystemProgram, systemTransferSize, writeSign, write, named)
-	r.require(binary.LittleEndian.Uint32(c.data[:]) == systemTransfer, "not a transfer of lamports")
+	r.require(binary.LittleEndian.Uint32(c.data[:]) == systemTransfer, "it is not a transfer of lamports")
 	r.reference = c.keys[2]
 	return transfer{from: c.keys[0], to: c.keys[1], owner: c.keys[0], amount: market.Amount(binary.LittleEndian.Uint64(c.data[4:]))}
 }
@@ -263,15 +263,15 @@ func (r *reader) pay() {
 	case solana.AssociatedTokenProgram:
 		made := r.create()
 		t = r.tokens(true)
-		r.require(made.payer == s.Wallet && made.owner != s.Wallet, "the paid account is created by or for another wallet")
-		r.require(made.at == t.to && made.mint == t.mint && made.program == t.program, "the paid account is not the created one")
+		r.require(made.payer == s.Wallet && made.owner != s.Wallet, "the account that is paid is created by or for another wallet")
+		r.require(made.at == t.to && made.mint == t.mint && made.program == t.program, "the account that is paid is not the one that is created")
 	default:
 		t = r.tokens(true)
 	}
 	if t.program != solana.SystemProgram {
 		r.associated(t.from, s.Wallet, &t)
 	}
-	r.require(t.owner == s.Wallet && t.to != t.from, "the taker does not pay")
+	r.require(t.owner == s.Wallet && t.to != t.from, "the taker's wallet is not the one that pays")
 	r.require(t.amount > 0, "nothing is paid")
 	s.PayMint, s.PayTo, s.PayAmount = t.mint, t.to, t.amount
 }
@@ -286,10 +286,10 @@ func (r *reader) deliver() {
 		s.Wallet = made.owner
 	}
 	r.require(made.owner == s.Wallet && s.Wallet != s.Desk && s.Wallet != (solana.Address{}), "it delivers to another wallet")
-	r.require(made.payer == s.Desk || s.Kind == Cosign && made.payer == s.Wallet, "another wallet pays the rent")
-	r.require(made.at == t.to && made.mint == t.mint && made.program == t.program, "the receiving account is not the created one")
-	r.require(t.owner == s.Desk, "the desk does not deliver")
-	r.require(t.mint != s.PayMint, "it delivers the asset that is paid")
+	r.require(made.payer == s.Desk || s.Kind == Cosign && made.payer == s.Wallet, "a third wallet pays the rent")
+	r.require(made.at == t.to && made.mint == t.mint && made.program == t.program, "the account that receives is not the one that is created")
+	r.require(t.owner == s.Desk, "the desk's wallet is not the one that delivers")
+	r.require(t.mint != s.PayMint, "it delivers the asset that it is paid in")
 	r.require(t.amount > 0, "nothing is delivered")
 	r.associated(t.from, s.Desk, &t)
 	r.associated(t.to, s.Wallet, &t)
@@ -302,14 +302,14 @@ func (r *reader) associated(a, wallet solana.Address, t *transfer) {
 		return
 	}
 	want, err := solana.TokenAccount(wallet, t.mint, t.program)
-	r.require(err == nil && a == want, "not the associated account of its wallet")
+	r.require(err == nil && a == want, "the account is not the associated token account of its wallet")
 }
 
 func (r *reader) memo() {
 	c := r.take(solana.MemoProgram, memoSize)
 	claim, ok := binding.ClaimOfMemo(string(c.data[:memoSize]))
 	r.require(ok, "the memo names no claim")
-	r.require(r.reference == binding.Reference(claim), "the reference is not the claim's")
+	r.require(r.reference == binding.Reference(claim), "the reference is not that of the claim")
 	r.summary.Claim = claim
 }
 
@@ -317,12 +317,12 @@ func (r *reader) memo() {
 func (r *reader) text() string {
 	called, ok := r.program()
 	if !ok || called != solana.MemoProgram {
-		r.fail("the instruction must call %s", solana.Base58(solana.MemoProgram))
+		r.fail("the instruction does not call program %s", solana.Base58(solana.MemoProgram))
 		return ""
 	}
 	in := &r.m.Instructions[r.next]
 	if len(in.Data) > maxText || len(in.Accounts) != 0 {
-		r.fail("%d bytes of data and %d accounts, want at most %d and none", len(in.Data), len(in.Accounts), maxText)
+		r.fail("it has %d bytes of data and %d accounts, want at most %d bytes and no account", len(in.Data), len(in.Accounts), maxText)
 		return ""
 	}
 	r.needs[in.Program] |= named
@@ -340,7 +340,7 @@ func (r *reader) finish() (Summary, error) {
 // check checks that no instruction is left, and that every account has exactly the
 // privileges that the instructions need.
 func (r *reader) check() error {
-	r.require(r.next == len(r.m.Instructions), "instructions after the last one that is allowed")
+	r.require(r.next == len(r.m.Instructions), "it has more instructions than are allowed")
 	r.needs[0] |= writeSign // pays the fee
 	signers := int(r.m.Header.Required)
 	for i, key := range r.m.Keys {

@@ -71,7 +71,7 @@ func (s Signed) Bytes() []byte { return s.raw }
 func (a Authorized) Sign(ctx context.Context, s Signer) (Signed, error) {
 	d := a.authorized
 	if d == nil {
-		return Signed{}, fmt.Errorf("%w of Authorized used", ErrZero)
+		return Signed{}, fmt.Errorf("%w of Authorized was used", ErrZero)
 	}
 	raw, first, err := d.sign(ctx, s)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 
 // ErrUnavailable means that the signer did not answer in time. It may have signed: the
 // same request again returns the same signature.
-var ErrUnavailable = errors.New("cosign: the signer does not answer: is it running?")
+var ErrUnavailable = errors.New("cosign: the signer does not answer: is `blockdesk signer` running?")
 
 // SocketOptions are the settings of a [SocketSigner]. The zero value of a field is
 // its default.
@@ -53,7 +53,7 @@ func Dial(path string, o SocketOptions) (*SocketSigner, error) {
 	o.Timeout = cmp.Or(o.Timeout, defaultCallTimeout)
 	o.MaxCalls = cmp.Or(o.MaxCalls, DefaultSignerCalls)
 	if path == "" || o.Timeout < 0 || o.MaxCalls < 1 || o.MaxCalls > MaxSignerConnections {
-		return nil, fmt.Errorf("%w: socket %q, timeout %v, %d calls", ErrOptions, path, o.Timeout, o.MaxCalls)
+		return nil, fmt.Errorf("%w: socket %q, Timeout %v, MaxCalls %d: want a path and values above 0", ErrOptions, path, o.Timeout, o.MaxCalls)
 	}
 	s := &SocketSigner{path: path, timeout: o.Timeout, slots: make(chan struct{}, o.MaxCalls), address: o.Address}
 	if s.address != (solana.Address{}) {
@@ -61,7 +61,7 @@ func Dial(path string, o SocketOptions) (*SocketSigner, error) {
 	}
 	err := s.call(context.Background(), frame{requestAddress, nil}, answerAddress, s.address[:])
 	if err == nil && s.address == (solana.Address{}) {
-		err = fmt.Errorf("%w: %s: it has no address", ErrSigner, path)
+		err = fmt.Errorf("%w: the signer at %s returned no address", ErrSigner, path)
 	}
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (s *SocketSigner) Address() solana.Address { return s.address }
 // signer.
 func (s *SocketSigner) Sign(ctx context.Context, j Job) (signature solana.Signature, err error) {
 	if j.Kind() == 0 {
-		return signature, fmt.Errorf("%w of Job used", ErrZero)
+		return signature, fmt.Errorf("%w of Job was used", ErrZero)
 	}
 	err = s.call(ctx, signFrame(j), answerSignature, signature[:])
 	return signature, err
@@ -117,7 +117,7 @@ func (s *SocketSigner) do(ctx context.Context, request frame, parse func(frame) 
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %s: %d calls are under way: %w", ErrUnavailable, s.path, cap(s.slots), ctx.Err())
+		return fmt.Errorf("%w: %s: %d calls are in progress already: %w", ErrUnavailable, s.path, cap(s.slots), ctx.Err())
 	}
 	answer, err := s.exchange(ctx, request)
 	if err == nil {

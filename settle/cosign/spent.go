@@ -30,7 +30,7 @@ const (
 )
 
 // ErrSpent says that a file is not the one of this key, or is damaged.
-var ErrSpent = errors.New("cosign: not this key's file of what has left")
+var ErrSpent = errors.New("cosign: the file of spent limits is damaged, or is that of another key")
 
 // departure is what one message takes from the desk.
 type departure struct {
@@ -111,7 +111,7 @@ func (s *spent) replay(text []byte) error {
 		if bytes.HasPrefix(s.header[:], bytes.TrimRight(head, "\x00")) && isZero(text[len(head):]) {
 			return nil
 		}
-		return fmt.Errorf("%w: wrong header", ErrSpent)
+		return fmt.Errorf("%w: its header is wrong", ErrSpent)
 	}
 	crc := s.header.sum()
 	for at := blockSize; at+blockSize <= len(text) && !isZero(text[at:]); at += blockSize {

@@ -80,7 +80,7 @@ func (p *Prover) examine(ctx context.Context, l requestKey, from read) (result, 
 // stricter than the chain's would leave payments without an answer.
 func verifySignatures(c *ledger.Confirmed, s solana.Signature) error {
 	if c.Signature() != s {
-		return fmt.Errorf("%w: a node answered with transaction %s", ErrAnswer, c.Signature())
+		return fmt.Errorf("%w: a node returned another transaction, %s", ErrAnswer, c.Signature())
 	}
 	for i, signer := range c.Tx.Message.Signers() {
 		if !ed25519.Verify(signer[:], c.Tx.Signed, c.Tx.Signatures[i][:]) {

@@ -132,11 +132,11 @@ func (o Options) Validate() error {
 		served++
 		switch rail := market.Rail(rail); {
 		case !rail.Valid():
-			return fmt.Errorf("%w: rail %d is unknown, but has wallets", ErrOptions, rail)
+			return fmt.Errorf("%w: wallets of an unknown rail, %d", ErrOptions, rail)
 		case rail != market.RailSOL && r.Mint.IsZero():
-			return fmt.Errorf("%w: rail %s has no mint", ErrOptions, rail)
+			return fmt.Errorf("%w: the mint of rail %s is missing", ErrOptions, rail)
 		case rail == market.RailSOL && !r.Mint.IsZero():
-			return fmt.Errorf("%w: rail %s has a mint", ErrOptions, rail)
+			return fmt.Errorf("%w: rail %s must have no mint", ErrOptions, rail)
 		}
 		if err := checkWallets(r.Treasury); err != nil {
 			return err
@@ -149,23 +149,23 @@ func (o Options) Validate() error {
 		"ClockTolerance": o.ClockTolerance, "Retry": o.Retry, "WatchEvery": o.WatchEvery, "CursorDelay": o.CursorDelay, "GiveUpAfter": o.GiveUpAfter,
 	} {
 		if d < 0 {
-			return fmt.Errorf("%w: %s is %s: want 0 or more", ErrOptions, name, d)
+			return fmt.Errorf("%w: %s %s: must be 0 or more", ErrOptions, name, d)
 		}
 	}
 	switch {
 	case served == 0:
-		return fmt.Errorf("%w: no rail is served", ErrOptions)
+		return fmt.Errorf("%w: no rail has a wallet", ErrOptions)
 	case o.ClockTolerance > time.Hour:
-		return fmt.Errorf("%w: ClockTolerance %s: at most 1h", ErrOptions, o.ClockTolerance)
+		return fmt.Errorf("%w: ClockTolerance %s: must be at most 1h", ErrOptions, o.ClockTolerance)
 	case o.MaxReading < 0 || o.Readers < 0 || o.Readers > MaxReaders:
-		return fmt.Errorf("%w: MaxReading %d, Readers %d: want 0 or more, and at most %d Readers", ErrOptions, o.MaxReading, o.Readers, MaxReaders)
+		return fmt.Errorf("%w: MaxReading %d, Readers %d: must be 0 or more, and at most %d Readers", ErrOptions, o.MaxReading, o.Readers, MaxReaders)
 	}
 	return nil
 }
 
 func checkWallets(list []solana.Address) error {
 	if len(list) > MaxWallets {
-		return fmt.Errorf("%w: %d wallets, at most %d", ErrOptions, len(list), MaxWallets)
+		return fmt.Errorf("%w: %d wallets: at most %d", ErrOptions, len(list), MaxWallets)
 	}
 	for i, w := range list {
 		if w == (solana.Address{}) || slices.Contains(list[:i], w) {

@@ -64,9 +64,9 @@ var (
 	ErrBusy = fmt.Errorf("proof: too many payments are being examined: %w", desk.ErrBusy)
 	// ErrAnswer: an answer of a node or of the desk that proves nothing, or nodes that
 	// contradict each other.
-	ErrAnswer = errors.New("proof: unusable answer")
+	ErrAnswer = errors.New("proof: the answer of the nodes cannot be used")
 	// ErrWallet: a claim's payee is a wallet that the options do not list.
-	ErrWallet = errors.New("proof: the claim's payee is not a configured wallet")
+	ErrWallet = errors.New("proof: the wallet that the claim pays is not among settle.treasury")
 )
 
 // Prover proves payments: see the package documentation. [New] makes one.

@@ -145,7 +145,7 @@ func (p *Prover) record(s *accountChanges, x *claimPayment, key rfq.IdempotencyK
 	case o.Reason != event.ReasonNone:
 		return result{}, fmt.Errorf("%w: the desk refuses the payment: %s", ErrAnswer, o.Reason)
 	case o.Payment == nil || o.Payment.Claim != id || o.Payment.Signature != s.Signature():
-		return result{}, fmt.Errorf("%w: the desk returned another payment", ErrAnswer)
+		return result{}, fmt.Errorf("%w: the desk returned the record of another payment", ErrAnswer)
 	}
 	p.counts.recorded.Add(1)
 	c := o.Claim

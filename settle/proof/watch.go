@@ -26,9 +26,9 @@ const Unreadable = "unreadable"
 
 // Errors after which the watch retries a transaction.
 var (
-	errNotFinal = errors.New("a node lists the transaction as final, but none returns it")
-	errDeskFull = errors.New("the desk's list of refunds is full")
-	errCursor   = errors.New("no node knows the transaction at the cursor")
+	errNotFinal = errors.New("a node lists the transaction as final, but no node returns it")
+	errDeskFull = errors.New("the desk's list of refunds is full: pay refunds that are due")
+	errCursor   = errors.New("no node has the transaction where the watch continues")
 )
 
 // account is an account that the watch follows. Its history is a list from old to new:
@@ -84,7 +84,7 @@ func (p *Prover) Run(ctx context.Context) error {
 			for {
 				p.report(ctx, i, a, p.follow(ctx, a))
 				if err := p.see(ctx, a); err != nil && ctx.Err() == nil {
-					p.options.Logger.Debug("confirmed payments not seen", "account", solana.Base58(a.address), "error", err)
+					p.options.Logger.Debug("looking for confirmed payments failed", "account", solana.Base58(a.address), "error", err)
 				}
 				select {
 				case <-ctx.Done():
@@ -165,9 +165,9 @@ func (p *Prover) report(ctx context.Context, i int, a *account, err error) {
 	switch {
 	case text == w.Error:
 	case err != nil:
-		p.options.Logger.Warn("treasury watch failed", "account", solana.Base58(a.address), "error", text, "waiting", len(a.failed))
+		p.options.Logger.Warn("watch of the treasury failed", "account", solana.Base58(a.address), "error", text, "waiting", len(a.failed))
 	default:
-		p.options.Logger.Info("treasury watch recovered", "account", solana.Base58(a.address))
+		p.options.Logger.Info("watch of the treasury works again", "account", solana.Base58(a.address))
 	}
 	w.Error, w.Waiting = text, len(a.failed)
 }

@@ -26,9 +26,9 @@ const Max = 32
 var (
 	// ErrNodes says that too few of the configured nodes answer. It wraps the error of one
 	// that does not, if there is one.
-	ErrNodes = errors.New("search: no majority of the nodes answers")
+	ErrNodes = errors.New("search: no majority of the nodes answered")
 	// ErrUnread says that a majority lists a transaction that no node returns.
-	ErrUnread = errors.New("search: a listed transaction is not found")
+	ErrUnread = errors.New("search: no node returned a transaction that is listed")
 )
 
 // Node asks each configured node; *rpc.Client is one.
@@ -114,7 +114,7 @@ func (s *Search) count(pages []rpc.NodeSignatures) (all []listing, more bool, er
 		}
 	}
 	if answered < len(pages)/2+1 {
-		return nil, false, errors.Join(fmt.Errorf("%w: %d of %d list", ErrNodes, answered, len(pages)), failure)
+		return nil, false, errors.Join(fmt.Errorf("%w: %d of %d nodes returned the list", ErrNodes, answered, len(pages)), failure)
 	}
 	return all, more, nil
 }
@@ -152,7 +152,7 @@ func (s *Search) read(ctx context.Context, n Node, x *listing, majority int) (ou
 	case ours != nil && failed < majority:
 		return ours, nil
 	case answered < majority:
-		return nil, errors.Join(fmt.Errorf("%w: %d of %d about %s", ErrNodes, answered, len(views), x.signature), failure)
+		return nil, errors.Join(fmt.Errorf("%w: %d of %d nodes answered about transaction %s", ErrNodes, answered, len(views), x.signature), failure)
 	case known == 0 && x.listed >= majority:
 		return nil, fmt.Errorf("%w: %s", ErrUnread, x.signature)
 	}

@@ -41,9 +41,9 @@ type Build struct {
 func (b *Build) check() error {
 	switch {
 	case b.Claim == 0, b.Way != rfq.Modular && b.Way != rfq.Atomic, b.Taker == (solana.Address{}), b.BuiltAt <= 0:
-		return fmt.Errorf("%w: build of claim %s", ErrInvalid, claimText(b.Claim))
+		return fmt.Errorf("%w: build of claim %s: it needs a claim, a mode, a taker and a time", ErrInvalid, claimText(b.Claim))
 	case len(b.Raw) == 0 || len(b.Raw) > MaxRaw:
-		return fmt.Errorf("%w: build of claim %s: %d bytes", ErrInvalid, claimText(b.Claim), len(b.Raw))
+		return fmt.Errorf("%w: build of claim %s: %d bytes: must be 1 to %d", ErrInvalid, claimText(b.Claim), len(b.Raw), MaxRaw)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (s *Store) ReplaceBuild(b *Build, sync bool) error {
 	case err != nil:
 		return err
 	case !ok || stored.Way != b.Way || stored.Taker != b.Taker:
-		return fmt.Errorf("%w: claim %s has no such build to replace", ErrInvalid, claimText(b.Claim))
+		return fmt.Errorf("%w: claim %s has no build of this mode and taker to replace", ErrInvalid, claimText(b.Claim))
 	}
 	newer := *b
 	newer.BuiltAt = stored.BuiltAt
@@ -167,7 +167,7 @@ func (s *Store) Prune(now int64) (int, error) {
 // drop deletes one build, unless it has been signed meanwhile.
 func (s *Store) drop(age []byte) error {
 	if len(age) != 17 {
-		return fmt.Errorf("%w: age of %d bytes", ErrDamaged, len(age))
+		return fmt.Errorf("%w: the age of a build has %d bytes", ErrDamaged, len(age))
 	}
 	id := market.ClaimID(binary.BigEndian.Uint64(age[9:]))
 	defer s.lock(id)()

@@ -33,7 +33,7 @@ func (s *Store) Cursors() (map[solana.Address]solana.Signature, error) {
 		k, v := reader{buf: key[1:]}, reader{buf: value}
 		account, sig := solana.Address(k.take(32)), solana.Signature(v.take(64))
 		if !k.complete() || !v.complete() {
-			return fmt.Errorf("%w: cursor of %d and %d bytes", ErrDamaged, len(key), len(value))
+			return fmt.Errorf("%w: a cursor with a key of %d bytes and a value of %d", ErrDamaged, len(key), len(value))
 		}
 		cursors[account] = sig
 		return nil

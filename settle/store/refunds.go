@@ -145,7 +145,7 @@ func (s *Refunds) Put(r *Refund, most []uint64) (*Refund, error) {
 	put := *r
 	put.Raw, put.State, put.SignedAt, put.EndedAt = bytes.Clone(r.Raw), RefundPrepared, 0, 0
 	if put.read() != nil || len(most) != len(put.Items) {
-		return nil, fmt.Errorf("%w: refund %s", ErrInvalid, r.Hash)
+		return nil, fmt.Errorf("%w: refund %s is not a transaction of refunds", ErrInvalid, r.Hash)
 	}
 	for i := range put.Items {
 		x := &put.Items[i]
@@ -156,9 +156,9 @@ func (s *Refunds) Put(r *Refund, most []uint64) (*Refund, error) {
 		paid, open := PaidOf(list, x.Payment)
 		switch {
 		case open || paid > most[i] || uint64(x.Amount) > most[i]-paid:
-			return nil, fmt.Errorf("%w: refund of payment %s", ErrConflict, x.Payment)
+			return nil, fmt.Errorf("%w: payment %s has an open refund, or too much would go back", ErrConflict, x.Payment)
 		case len(list) >= MaxRefundsOfPayment:
-			return nil, fmt.Errorf("%w: %d refunds of payment %s", ErrFull, len(list), x.Payment)
+			return nil, fmt.Errorf("%w: payment %s has %d refunds, the most", ErrFull, x.Payment, len(list))
 		}
 	}
 	err := s.write(func(set func(key, value []byte)) {
@@ -201,12 +201,12 @@ func (s *Refunds) Sign(x cosign.SignedRefund, at int64) (*Refund, error) {
 	case !ok:
 		return nil, fmt.Errorf("%w: refund %s", ErrNotFound, x.Hash())
 	case r.State.Ended() || r.State == RefundSigned && !bytes.Equal(r.Raw, x.Bytes()):
-		return nil, fmt.Errorf("%w: refund %s", ErrConflict, x.Hash())
+		return nil, fmt.Errorf("%w: refund %s has ended, or has another signature", ErrConflict, x.Hash())
 	case r.State == RefundPrepared:
 		r.State, r.SignedAt, r.Raw = RefundSigned, at, bytes.Clone(x.Bytes())
 	}
 	if r.read() != nil {
-		return nil, fmt.Errorf("%w: refund %s", ErrInvalid, x.Hash())
+		return nil, fmt.Errorf("%w: refund %s is not a signed transaction of refunds", ErrInvalid, x.Hash())
 	}
 	// Written even if it is stored already, because an earlier sync may have failed.
 	if err := s.write(func(set func(key, value []byte)) { set(refundKey(r.Hash), appendRefund(nil, r)) }); err != nil {
@@ -228,9 +228,9 @@ func (s *Refunds) End(hash solana.Hash, end RefundState, at int64) error {
 	case !ok:
 		return fmt.Errorf("%w: refund %s", ErrNotFound, hash)
 	case !end.Ended() || at <= 0:
-		return fmt.Errorf("%w: refund %s", ErrInvalid, hash)
+		return fmt.Errorf("%w: refund %s: its end must be paid or expired, at a time", ErrInvalid, hash)
 	case r.State.Ended() && r.State != end:
-		return fmt.Errorf("%w: refund %s", ErrConflict, hash)
+		return fmt.Errorf("%w: refund %s has ended in another way", ErrConflict, hash)
 	case r.State.Ended():
 		return nil
 	}
@@ -280,7 +280,7 @@ func (s *Refunds) readAt(lo, hi []byte, offset, most int) (list []*Refund, err e
 	var hashes []solana.Hash
 	err = kv.Each(s.kv, lo, hi, func(key, _ []byte) error {
 		if len(key) != offset+len(solana.Hash{}) {
-			return fmt.Errorf("%w: key of a refund", ErrDamaged)
+			return fmt.Errorf("%w: the key of a refund", ErrDamaged)
 		}
 		if hashes = append(hashes, solana.Hash(key[offset:])); len(hashes) == most {
 			return kv.ErrStop
@@ -327,7 +327,7 @@ func (s *Refunds) PaidBack(after solana.Signature, limit int) (list []PaidBack, 
 		k.take(1)
 		payment, hash := solana.Signature(k.take(64)), solana.Hash(k.take(32))
 		if !k.complete() {
-			return fmt.Errorf("%w: key of a refund", ErrDamaged)
+			return fmt.Errorf("%w: the key of a refund", ErrDamaged)
 		}
 		r, ok, err := s.Get(hash)
 		if err != nil || !ok || r.State != RefundPaid {
@@ -385,7 +385,7 @@ func (s *Refunds) Orders() (list []Order, err error) {
 		v.version()
 		x.At, x.Operator, x.By = v.i64(), market.OperatorID(v.u16()), string(v.rest())
 		if !k.complete() || !v.complete() || x.At <= 0 || !validWord(x.By) {
-			return fmt.Errorf("%w: order to pay %s back", ErrDamaged, x.Payment)
+			return fmt.Errorf("%w: the order to pay back payment %s", ErrDamaged, x.Payment)
 		}
 		list = append(list, x)
 		return nil

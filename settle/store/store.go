@@ -16,15 +16,15 @@ import (
 // Errors, wrapped with the claim or the signature that they concern.
 var (
 	// ErrLayout means a map of another layout, or one that is not ours.
-	ErrLayout = errors.New("settle store: unknown layout")
+	ErrLayout = errors.New("settle store: its layout is unknown to this program")
 	// ErrDamaged means an entry that this package cannot have written.
-	ErrDamaged = errors.New("settle store: damaged entry")
+	ErrDamaged = errors.New("settle store: an entry is damaged")
 	// ErrInvalid means a value whose fields or texts are out of their bounds.
-	ErrInvalid = errors.New("settle store: invalid value")
+	ErrInvalid = errors.New("settle store: the value to store is not valid")
 	// ErrConflict means that a different transaction is stored already.
-	ErrConflict = errors.New("settle store: a different transaction is stored")
+	ErrConflict = errors.New("settle store: it conflicts with what is stored")
 	// ErrFull means that a limit is reached.
-	ErrFull = errors.New("settle store: full")
+	ErrFull = errors.New("settle store: a list is full")
 	// ErrNotFound means that no unmatched payment has the signature.
 	ErrNotFound = errors.New("settle store: not found")
 	// ErrResolved means a payment that was resolved before.
@@ -88,7 +88,7 @@ func Open(store kv.Store) (*Store, error) {
 	case !ok:
 		err = s.create()
 	case !bytes.Equal(found, []byte{layoutVersion}):
-		err = fmt.Errorf("%w: %x, this program knows %d", ErrLayout, found[:min(len(found), 8)], layoutVersion)
+		err = fmt.Errorf("%w: version %x, this program reads version %d", ErrLayout, found[:min(len(found), 8)], layoutVersion)
 	}
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func Open(store kv.Store) (*Store, error) {
 // version.
 func (s *Store) create() error {
 	err := kv.Each(s.kv, []byte{keyLayout}, []byte{keyEnd}, func(_, _ []byte) error {
-		return fmt.Errorf("%w: entries without a version", ErrLayout)
+		return fmt.Errorf("%w: there are entries, but no version", ErrLayout)
 	})
 	if err != nil {
 		return err

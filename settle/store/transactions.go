@@ -122,14 +122,14 @@ func (s *Store) PutTransaction(x cosign.Signed, lastValid uint64, at int64) (Tra
 		case is.hash == k.hash && bytes.Equal(is.raw, k.raw):
 			k = *is
 		case is.hash == k.hash, is.kind == cosign.Cosign && k.kind == cosign.Cosign:
-			return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s", ErrConflict, k.hash, claimText(k.claim))
+			return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s: the claim has another signed transaction", ErrConflict, k.hash, claimText(k.claim))
 		}
 	}
 	if k.ordinal > MaxTransactions {
 		return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s: %d are stored, at most %d", ErrFull, k.hash, claimText(k.claim), len(list), MaxTransactions)
 	}
 	if err := k.read(); err != nil {
-		return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s", ErrInvalid, k.hash, claimText(k.claim))
+		return Transaction{}, fmt.Errorf("%w: transaction %s of claim %s is not a signed transaction of the desk", ErrInvalid, k.hash, claimText(k.claim))
 	}
 	if err := s.writeTransaction(&k); err != nil {
 		return Transaction{}, fmt.Errorf("transaction %s of claim %s: %w", k.hash, claimText(k.claim), err)
@@ -202,7 +202,7 @@ func (s *Store) ClaimOf(sig solana.Signature) (market.ClaimID, bool, error) {
 	id := market.ClaimID(r.u64())
 	r.take(32)
 	if !r.complete() || id == 0 {
-		return 0, false, fmt.Errorf("%w: claim of transaction %s", ErrDamaged, sig)
+		return 0, false, fmt.Errorf("%w: the claim of transaction %s", ErrDamaged, sig)
 	}
 	return id, true, nil
 }

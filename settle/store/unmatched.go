@@ -71,7 +71,7 @@ func (x *UnmatchedPayment) check() error {
 	resolved := x.Resolved > 0 && validWord(x.By) && validNote(x.Note)
 	open := x.Resolved == 0 && x.By == "" && x.Note == ""
 	if x.Signature == (solana.Signature{}) || x.Rail != 0 && !x.Rail.Valid() || !validWord(x.Reason) || !resolved && !open {
-		return fmt.Errorf("%w: payment %s", ErrInvalid, x.Signature)
+		return fmt.Errorf("%w: payment %s: it needs a signature, a known rail, a reason, and all or none of a resolution", ErrInvalid, x.Signature)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (s *Store) AddUnmatched(x *UnmatchedPayment) error {
 		return err
 	}
 	if x.Resolved != 0 {
-		return fmt.Errorf("%w: payment %s is resolved", ErrInvalid, x.Signature)
+		return fmt.Errorf("%w: payment %s is new and must not be resolved", ErrInvalid, x.Signature)
 	}
 	s.unmatchedMu.Lock()
 	defer s.unmatchedMu.Unlock()
@@ -179,7 +179,7 @@ func (s *Store) enterUnmatched(x *UnmatchedPayment) {
 func (s *Store) replaceLeast(x *UnmatchedPayment) error {
 	r, value, _ := s.byValue.First()
 	if value >= maxRank {
-		return fmt.Errorf("%w: payment %s: %d are unresolved", ErrFull, x.Signature, len(s.unmatched))
+		return fmt.Errorf("%w: %d unmatched payments are not resolved, and payment %s is not worth more than any of them: resolve some", ErrFull, len(s.unmatched), x.Signature)
 	}
 	least, stays := x, value >= x.rank()
 	if !stays {
@@ -244,7 +244,7 @@ func (s *Store) readDropped() error {
 		s.dropped.Atoms[1+rail] = r.u64()
 	}
 	if !r.complete() {
-		return fmt.Errorf("%w: dropped payments", ErrDamaged)
+		return fmt.Errorf("%w: the number of dropped payments", ErrDamaged)
 	}
 	return nil
 }

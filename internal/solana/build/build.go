@@ -35,9 +35,9 @@ import (
 
 // Errors, wrapped with the detail.
 var (
-	ErrBudget  = errors.New("build: compute budget out of bounds")
-	ErrTerms   = errors.New("build: invalid terms")
-	ErrMemo    = errors.New("build: memo is not printable ASCII, or too long")
+	ErrBudget  = errors.New("build: the compute budget is out of range")
+	ErrTerms   = errors.New("build: the terms are not valid")
+	ErrMemo    = errors.New("build: the memo is not printable ASCII, or is too long")
 	ErrUnknown = errors.New("build: unknown rail or party")
 )
 
@@ -98,11 +98,11 @@ func checkMemo(text string) error { return checkText(text, MaxMemo) }
 // same.
 func checkText(text string, most int) error {
 	if text == "" || len(text) > most {
-		return fmt.Errorf("%w: %d bytes", ErrMemo, len(text))
+		return fmt.Errorf("%w: it has %d bytes", ErrMemo, len(text))
 	}
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {
-			return fmt.Errorf("%w: byte %#x", ErrMemo, text[i])
+			return fmt.Errorf("%w: it has the byte %#x", ErrMemo, text[i])
 		}
 	}
 	return nil
@@ -121,7 +121,7 @@ type Common struct {
 
 func (c *Common) check() error {
 	if c.Blockhash == (solana.Hash{}) {
-		return fmt.Errorf("%w: no blockhash", ErrTerms)
+		return fmt.Errorf("%w: the blockhash is missing", ErrTerms)
 	}
 	if _, err := c.Budget.PriorityLamports(); err != nil {
 		return err
@@ -153,12 +153,12 @@ type Leg struct {
 // instructions returns the instructions that pay the leg from a wallet.
 func (l *Leg) instructions(from solana.Address, references []solana.Address, accounts *solana.AccountCache) ([]sdk.Instruction, error) {
 	if l.Amount == 0 || l.To == from || l.To == (solana.Address{}) {
-		return nil, fmt.Errorf("%w: %d atoms from %s to %s", ErrTerms, l.Amount, solana.Base58(from), solana.Base58(l.To))
+		return nil, fmt.Errorf("%w: a transfer of %d atoms from %s to %s", ErrTerms, l.Amount, solana.Base58(from), solana.Base58(l.To))
 	}
 	switch l.Rail {
 	case market.RailSOL:
 		if !l.Mint.IsZero() || l.CreateAccount {
-			return nil, fmt.Errorf("%w: a token account on the SOL rail", ErrTerms)
+			return nil, fmt.Errorf("%w: the SOL rail has no token account", ErrTerms)
 		}
 		return []sdk.Instruction{transferLamports(from, l.To, l.Amount, references)}, nil
 	case market.RailUSDC:
@@ -177,7 +177,7 @@ type accountCreation struct {
 // transfer transfers tokens between the associated accounts of two wallets.
 func transfer(mint token.Checked, from, to solana.Address, amount market.Amount, by accountCreation, references []solana.Address, accounts *solana.AccountCache) ([]sdk.Instruction, error) {
 	if mint.IsZero() {
-		return nil, fmt.Errorf("%w: no mint", ErrTerms)
+		return nil, fmt.Errorf("%w: the mint is missing", ErrTerms)
 	}
 	source, err := accounts.TokenAccount(from, mint.Address(), mint.Program())
 	if err != nil {
@@ -209,7 +209,7 @@ func (p *Payment) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 		return nil, err
 	}
 	if p.Reference == (solana.Address{}) || p.Wallet == (solana.Address{}) || p.Reference == p.Wallet || p.Reference == p.Leg.To {
-		return nil, fmt.Errorf("%w: reference %s of wallet %s", ErrTerms, solana.Base58(p.Reference), solana.Base58(p.Wallet))
+		return nil, fmt.Errorf("%w: the reference %s must be set and no party, wallet %s", ErrTerms, solana.Base58(p.Reference), solana.Base58(p.Wallet))
 	}
 	pay, err := p.Leg.instructions(p.Wallet, p.references(), accounts)
 	if err != nil {
@@ -256,11 +256,11 @@ func (a *Atomic) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	case feePayer == zero || rentPayer == zero:
 		return nil, fmt.Errorf("%w: fee payer %d, rent payer %d", ErrUnknown, a.FeePayer, a.RentPayer)
 	case a.Desk == a.Taker || a.Desk == zero || a.Taker == zero:
-		return nil, fmt.Errorf("%w: desk %s, taker %s", ErrTerms, solana.Base58(a.Desk), solana.Base58(a.Taker))
+		return nil, fmt.Errorf("%w: desk %s and taker %s must be set and differ", ErrTerms, solana.Base58(a.Desk), solana.Base58(a.Taker))
 	case a.BaseAmount == 0 || a.Base.Address() == a.Payment.Mint.Address():
-		return nil, fmt.Errorf("%w: %d atoms of %s", ErrTerms, a.BaseAmount, solana.Base58(a.Base.Address()))
+		return nil, fmt.Errorf("%w: a delivery of %d atoms of mint %s", ErrTerms, a.BaseAmount, solana.Base58(a.Base.Address()))
 	case a.Reference != zero && (a.Reference == a.Desk || a.Reference == a.Taker || a.Reference == a.Payment.To):
-		return nil, fmt.Errorf("%w: reference %s is a party", ErrTerms, solana.Base58(a.Reference))
+		return nil, fmt.Errorf("%w: the reference %s must be set and no party", ErrTerms, solana.Base58(a.Reference))
 	}
 	pay, err := a.Payment.instructions(a.Taker, a.references(), accounts)
 	if err != nil {
@@ -306,11 +306,11 @@ func (d *Delivery) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	zero := solana.Address{}
 	switch {
 	case d.Desk == d.Wallet || d.Desk == zero || d.Wallet == zero:
-		return nil, fmt.Errorf("%w: desk %s, wallet %s", ErrTerms, solana.Base58(d.Desk), solana.Base58(d.Wallet))
+		return nil, fmt.Errorf("%w: desk %s and wallet %s must be set and differ", ErrTerms, solana.Base58(d.Desk), solana.Base58(d.Wallet))
 	case d.Amount == 0:
-		return nil, fmt.Errorf("%w: no amount for wallet %s", ErrTerms, solana.Base58(d.Wallet))
+		return nil, fmt.Errorf("%w: the amount for wallet %s is 0", ErrTerms, solana.Base58(d.Wallet))
 	case d.Reference == zero || d.Reference == d.Desk || d.Reference == d.Wallet:
-		return nil, fmt.Errorf("%w: reference %s of wallet %s", ErrTerms, solana.Base58(d.Reference), solana.Base58(d.Wallet))
+		return nil, fmt.Errorf("%w: the reference %s must be set and no party, wallet %s", ErrTerms, solana.Base58(d.Reference), solana.Base58(d.Wallet))
 	}
 	deliver, err := transfer(d.Base, d.Desk, d.Wallet, d.Amount, accountCreation{true, d.Desk}, d.references(), accounts)
 	if err != nil {

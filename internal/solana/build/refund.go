@@ -41,7 +41,7 @@ type Refunds struct {
 // [Payment.Build].
 func (r *Refunds) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	if len(r.Items) == 0 || len(r.Items) > MaxRefunds || r.Blockhash == (solana.Hash{}) || r.Desk == (solana.Address{}) {
-		return nil, fmt.Errorf("%w: %d refunds of %s", ErrTerms, len(r.Items), solana.Base58(r.Desk))
+		return nil, fmt.Errorf("%w: %d refunds of desk %s", ErrTerms, len(r.Items), solana.Base58(r.Desk))
 	}
 	if _, err := r.Budget.PriorityLamports(); err != nil {
 		return nil, err
@@ -61,11 +61,11 @@ func (r *Refunds) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 func (r *Refunds) pay(x *Refund, accounts *solana.AccountCache) ([]sdk.Instruction, error) {
 	switch {
 	case x.Reference == (solana.Address{}) || x.Reference == r.Desk || x.Reference == x.Leg.To:
-		return nil, fmt.Errorf("%w: reference %s of a refund", ErrTerms, solana.Base58(x.Reference))
+		return nil, fmt.Errorf("%w: the reference %s of a refund must be set and no party", ErrTerms, solana.Base58(x.Reference))
 	case x.Leg.Rail != r.Items[0].Leg.Rail || x.Leg.Mint.Address() != r.Items[0].Leg.Mint.Address():
-		return nil, fmt.Errorf("%w: refunds on several rails", ErrTerms)
+		return nil, fmt.Errorf("%w: the refunds are not all on one rail", ErrTerms)
 	case x.Leg.CreateAccount:
-		return nil, fmt.Errorf("%w: a refund creates no account", ErrTerms)
+		return nil, fmt.Errorf("%w: a refund must not create an account", ErrTerms)
 	}
 	if err := checkText(x.Memo, MaxRefundMemo); err != nil {
 		return nil, err

@@ -33,12 +33,12 @@ import (
 // Errors, wrapped with the detail.
 var (
 	// ErrMalformed: not an answer of getTransaction.
-	ErrMalformed = errors.New("ledger: malformed answer")
+	ErrMalformed = errors.New("ledger: the node's answer is malformed")
 	// ErrIncomplete: a member that matters is missing, because the node has pruned or
 	// never recorded it.
-	ErrIncomplete = errors.New("ledger: incomplete answer")
+	ErrIncomplete = errors.New("ledger: the node's answer is incomplete")
 	// ErrInconsistent: the answer contradicts itself.
-	ErrInconsistent = errors.New("ledger: inconsistent answer")
+	ErrInconsistent = errors.New("ledger: the node's answer contradicts itself")
 )
 
 // Limits of one answer. The runtime's own are lower.
@@ -175,9 +175,9 @@ func Parse(result []byte) (*Confirmed, error) {
 	}
 	switch {
 	case a.Slot == nil || a.Transaction == nil:
-		return nil, fmt.Errorf("%w: no slot or no transaction", ErrIncomplete)
+		return nil, fmt.Errorf("%w: the slot or the transaction is missing", ErrIncomplete)
 	case a.Meta == nil:
-		return nil, fmt.Errorf("%w: no meta", ErrIncomplete)
+		return nil, fmt.Errorf("%w: meta is missing", ErrIncomplete)
 	}
 	c := &Confirmed{Slot: *a.Slot}
 	if a.BlockTime != nil {
@@ -219,14 +219,14 @@ func (c *Confirmed) readMeta(m *meta) error {
 		return err
 	}
 	if m.Err == nil || m.Fee == nil {
-		return fmt.Errorf("%w: no err or no fee", ErrIncomplete)
+		return fmt.Errorf("%w: meta.err or meta.fee is missing", ErrIncomplete)
 	}
 	c.Fee = market.Amount(*m.Fee)
 	if !bytes.Equal(m.Err, []byte("null")) {
 		c.Failed, c.Error = true, string(m.Err[:min(len(m.Err), maxErrorText)])
 	}
 	if len(m.Before) != len(c.Keys) || len(m.After) != len(c.Keys) {
-		return fmt.Errorf("%w: %d and %d balances of %d accounts", ErrInconsistent, len(m.Before), len(m.After), len(c.Keys))
+		return fmt.Errorf("%w: %d and %d balances for %d accounts", ErrInconsistent, len(m.Before), len(m.After), len(c.Keys))
 	}
 	c.Before, c.After = amounts(m.Before), amounts(m.After)
 	var err error
@@ -257,7 +257,7 @@ func (c *Confirmed) readLoaded(m *meta) error {
 	c.Keys = c.Tx.Message.Keys
 	if m.Loaded == nil {
 		if writable+readonly > 0 {
-			return fmt.Errorf("%w: no loaded addresses", ErrIncomplete)
+			return fmt.Errorf("%w: the loaded addresses are missing", ErrIncomplete)
 		}
 		return nil
 	}
@@ -283,7 +283,7 @@ func (c *Confirmed) checkDistinct() error {
 	seen := make(map[solana.Address]struct{}, len(c.Keys))
 	for _, k := range c.Keys {
 		if _, twice := seen[k]; twice {
-			return fmt.Errorf("%w: account %s twice", ErrInconsistent, solana.Base58(k))
+			return fmt.Errorf("%w: account %s is listed twice", ErrInconsistent, solana.Base58(k))
 		}
 		seen[k] = struct{}{}
 	}
@@ -292,7 +292,7 @@ func (c *Confirmed) checkDistinct() error {
 
 func (c *Confirmed) tokens(list *[]tokenBalance) ([]TokenBalance, error) {
 	if list == nil {
-		return nil, fmt.Errorf("%w: no token balances", ErrIncomplete)
+		return nil, fmt.Errorf("%w: the token balances are missing", ErrIncomplete)
 	}
 	if len(*list) > MaxTokenBalances {
 		return nil, fmt.Errorf("%w: %d token balances", ErrInconsistent, len(*list))
@@ -317,7 +317,7 @@ func (c *Confirmed) token(b *tokenBalance) (out TokenBalance, err error) {
 	case b.Account == nil || b.Amount == nil || b.Amount.Decimals == nil || b.Owner == "" || b.Program == "" || b.Mint == "":
 		return out, fmt.Errorf("%w: a token balance without account, mint, owner, program or amount", ErrIncomplete)
 	case *b.Account < 0 || *b.Account >= len(c.Keys):
-		return out, fmt.Errorf("%w: a balance of account %d of %d", ErrInconsistent, *b.Account, len(c.Keys))
+		return out, fmt.Errorf("%w: a token balance of account %d of %d", ErrInconsistent, *b.Account, len(c.Keys))
 	}
 	out = TokenBalance{Account: *b.Account, Decimals: *b.Amount.Decimals}
 	var err1, err2, err3 error
@@ -330,7 +330,7 @@ func (c *Confirmed) token(b *tokenBalance) (out TokenBalance, err error) {
 	}
 	// Each number has one spelling: no sign, no leading zero.
 	if strconv.FormatUint(n, 10) != b.Amount.Amount {
-		return out, fmt.Errorf("%w: amount %q", ErrMalformed, b.Amount.Amount)
+		return out, fmt.Errorf("%w: a token amount of %q", ErrMalformed, b.Amount.Amount)
 	}
 	out.Amount = market.Amount(n)
 	return out, nil
@@ -340,18 +340,18 @@ func (c *Confirmed) token(b *tokenBalance) (out TokenBalance, err error) {
 // not record them.
 func (c *Confirmed) readInner(list *[]inner) error {
 	if list == nil {
-		return fmt.Errorf("%w: no inner instructions", ErrIncomplete)
+		return fmt.Errorf("%w: the inner instructions are missing", ErrIncomplete)
 	}
 	for _, group := range *list {
 		if group.Index == nil || *group.Index < 0 || *group.Index >= len(c.Tx.Message.Instructions) {
-			return fmt.Errorf("%w: inner instructions of none of the %d instructions", ErrInconsistent, len(c.Tx.Message.Instructions))
+			return fmt.Errorf("%w: inner instructions belong to none of the %d instructions", ErrInconsistent, len(c.Tx.Message.Instructions))
 		}
 		for _, in := range group.Instructions {
 			if len(c.Inner) == MaxInnerInstructions {
-				return fmt.Errorf("%w: over %d inner instructions", ErrInconsistent, MaxInnerInstructions)
+				return fmt.Errorf("%w: more than %d inner instructions", ErrInconsistent, MaxInnerInstructions)
 			}
 			if in.Program == nil || *in.Program < 0 || *in.Program >= len(c.Keys) || len(in.Accounts) > tx.MaxKeys {
-				return fmt.Errorf("%w: inner instruction without a program", ErrInconsistent)
+				return fmt.Errorf("%w: an inner instruction names no program", ErrInconsistent)
 			}
 			read := InnerInstruction{Outer: *group.Index, Instruction: tx.Instruction{Program: uint8(*in.Program)}}
 			for _, a := range in.Accounts {

@@ -33,12 +33,12 @@ import (
 // Errors, wrapped with the detail.
 var (
 	// ErrOverflow: the balances exceed any mint's supply.
-	ErrOverflow = errors.New("payment: balances overflow")
+	ErrOverflow = errors.New("payment: the balances overflow")
 	// ErrUnknownBalance: a token account of ours existed before, and the answer has no
 	// balance for it. Counting it as zero would invent a payment.
-	ErrUnknownBalance = errors.New("payment: the balance before is unknown")
+	ErrUnknownBalance = errors.New("payment: the answer lacks a balance before the transaction")
 	// ErrTarget: the target is incomplete.
-	ErrTarget = errors.New("payment: incomplete target")
+	ErrTarget = errors.New("payment: what to look for is incomplete")
 )
 
 // Target defines a payment to us.
@@ -229,7 +229,7 @@ func checkBalancesBefore(c *ledger.Confirmed, t *Target) error {
 			continue
 		}
 		if !slices.ContainsFunc(c.TokensBefore, func(b ledger.TokenBalance) bool { return b.Account == after.Account }) {
-			return fmt.Errorf("%w: of %s", ErrUnknownBalance, solana.Base58(c.Keys[after.Account]))
+			return fmt.Errorf("%w: that of %s", ErrUnknownBalance, solana.Base58(c.Keys[after.Account]))
 		}
 	}
 	return nil

@@ -46,9 +46,9 @@ var (
 	// ErrFeed means that the update belongs to another feed.
 	ErrFeed = errors.New("pyth: the update belongs to another feed")
 	// ErrUnverified means that not all guardian signatures were verified.
-	ErrUnverified = errors.New("pyth: only partially verified")
+	ErrUnverified = errors.New("pyth: the update is only partially verified")
 	// ErrPrice means that a number of the update is out of range.
-	ErrPrice = errors.New("pyth: not a price")
+	ErrPrice = errors.New("pyth: the update has no valid price")
 )
 
 // Feed is the id of a price feed, such as SOL/USD. The ids are the same on every chain.
@@ -80,13 +80,13 @@ type Update struct {
 func Read(a *rpc.Account, receiver solana.Address, feed Feed) (Update, error) {
 	switch {
 	case a == nil:
-		return Update{}, fmt.Errorf("%w: it does not exist", ErrAccount)
+		return Update{}, fmt.Errorf("%w: no such account on the chain", ErrAccount)
 	case a.Owner != receiver:
 		return Update{}, fmt.Errorf("%w: %s is owned by %s", ErrAccount, solana.Base58(a.Address), solana.Base58(a.Owner))
 	case len(a.Data) != updateSize || binary.LittleEndian.Uint64(a.Data) != updateKind:
 		return Update{}, fmt.Errorf("%w: %s has %d bytes of another kind", ErrAccount, solana.Base58(a.Address), len(a.Data))
 	case a.Data[messageAt-1] != fullLevel:
-		return Update{}, fmt.Errorf("%w: level %d", ErrUnverified, a.Data[messageAt-1])
+		return Update{}, fmt.Errorf("%w: its level is %d", ErrUnverified, a.Data[messageAt-1])
 	}
 	m := a.Data[messageAt:]
 	if Feed(m[:32]) != feed {
@@ -96,14 +96,14 @@ func Read(a *rpc.Account, receiver solana.Address, feed Feed) (Update, error) {
 	exponent := int32(binary.LittleEndian.Uint32(m[48:]))
 	u := Update{Feed: feed, PublishedAt: int64(binary.LittleEndian.Uint64(m[52:])), PostedSlot: binary.LittleEndian.Uint64(m[84:])}
 	if price <= 0 || u.PublishedAt <= 0 || exponent > 0 || exponent < minExponent {
-		return Update{}, fmt.Errorf("%w: %d × 10^%d at %d", ErrPrice, price, exponent, u.PublishedAt)
+		return Update{}, fmt.Errorf("%w: price %d × 10^%d of time %d", ErrPrice, price, exponent, u.PublishedAt)
 	}
 	var ok bool
 	if u.Price, ok = dollars(uint64(price), exponent, market.MulDivFloor); !ok || u.Price == 0 {
-		return Update{}, fmt.Errorf("%w: %d × 10^%d", ErrPrice, price, exponent)
+		return Update{}, fmt.Errorf("%w: price %d × 10^%d is out of range", ErrPrice, price, exponent)
 	}
 	if u.Confidence, ok = dollars(confidence, exponent, market.MulDivCeil); !ok {
-		return Update{}, fmt.Errorf("%w: confidence %d × 10^%d", ErrPrice, confidence, exponent)
+		return Update{}, fmt.Errorf("%w: confidence %d × 10^%d is out of range", ErrPrice, confidence, exponent)
 	}
 	return u, nil
 }

@@ -30,7 +30,7 @@ func position(result json.RawMessage) (p Position, err error) {
 		return p, errMissing
 	}
 	if *v.Height > *v.Slot {
-		return p, fmt.Errorf("height %d at slot %d: %w", *v.Height, *v.Slot, errMismatch)
+		return p, fmt.Errorf("block height %d at slot %d: %w", *v.Height, *v.Slot, errMismatch)
 	}
 	return Position{*v.Slot, *v.Height}, nil
 }
@@ -221,7 +221,7 @@ func (c *Client) FindTransaction(ctx context.Context, s solana.Signature, level 
 		got.Confirmed, got.err = callNode(ctx, c, c.upstreams[at], "getTransaction", transactionOf(s), s.String(), transactionAt(level))
 		asked[at] = &got
 		if err := whole.Err(); err != nil {
-			return nil, false, fmt.Errorf("rpc: asking for %s: %w", s, err)
+			return nil, false, fmt.Errorf("rpc: requesting %s: %w", s, err)
 		}
 		if got.err == nil {
 			known = got.Confirmed != nil
@@ -429,7 +429,7 @@ func (e *allNodes[T]) Run(whole context.Context) ([]T, error) {
 	}
 	wg.Wait()
 	if err := whole.Err(); err != nil {
-		return nil, fmt.Errorf("rpc: calling every node: %w", err)
+		return nil, fmt.Errorf("rpc: calling all nodes: %w", err)
 	}
 	return e.answers, nil
 }

@@ -118,7 +118,7 @@ func (o Options) withDefaults() Options {
 // Validate checks the options. Errors: [ErrOptions], without a URL.
 func (o *Options) Validate() error {
 	if len(o.Upstreams) < 1 || len(o.Upstreams) > MaxUpstreams {
-		return fmt.Errorf("%w: %d upstreams", ErrOptions, len(o.Upstreams))
+		return fmt.Errorf("%w: %d upstreams: out of range", ErrOptions, len(o.Upstreams))
 	}
 	names := map[string]bool{}
 	for i := range o.Upstreams {
@@ -134,11 +134,11 @@ func (o *Options) Validate() error {
 	}
 	for _, d := range []time.Duration{o.Timeout, o.AttemptTimeout, o.DialTimeout, o.Backoff, o.ProbeEvery, o.BlockhashEvery, o.MaxBlockhashAge} {
 		if d < 0 {
-			return fmt.Errorf("%w: a negative duration", ErrOptions)
+			return fmt.Errorf("%w: a duration is negative", ErrOptions)
 		}
 	}
 	if o.Attempts < 0 || o.Attempts > maxAttempts || o.MaxAnswer < 0 || o.MaxConnections < 0 || o.BlockhashCommitment > Finalized {
-		return fmt.Errorf("%w: %d attempts, %d bytes, %d connections, commitment %d", ErrOptions, o.Attempts, o.MaxAnswer, o.MaxConnections, o.BlockhashCommitment)
+		return fmt.Errorf("%w: Attempts %d, MaxAnswer %d, MaxConnections %d, BlockhashCommitment %d: one is out of range", ErrOptions, o.Attempts, o.MaxAnswer, o.MaxConnections, o.BlockhashCommitment)
 	}
 	return nil
 }

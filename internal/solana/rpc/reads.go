@@ -20,10 +20,10 @@ import (
 // of calls that cannot be made; and of answers that contradict each other.
 var (
 	errMissing  = errors.New("a JSON field is missing")
-	errCount    = errors.New("wrong number of values")
+	errCount    = errors.New("the answer has a wrong number of values")
 	errMismatch = errors.New("the answer does not match the request")
 	// ErrTooMany: more in one call than the interface takes.
-	ErrTooMany = errors.New("rpc: too many in one call")
+	ErrTooMany = errors.New("rpc: too many items in one call")
 	// ErrDisagree: nodes answer differently about final data.
 	ErrDisagree = errors.New("rpc: the nodes disagree")
 	// ErrNoMajority: some nodes know a transaction, and too few agree about it.

@@ -34,7 +34,7 @@ type SendOptions struct {
 func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) (solana.Signature, error) {
 	t, err := tx.Decode(raw)
 	if err != nil {
-		return solana.Signature{}, fmt.Errorf("rpc: send: %w", err)
+		return solana.Signature{}, fmt.Errorf("rpc: sending a transaction: %w", err)
 	}
 	want := t.Signatures[0]
 	if want == (solana.Signature{}) {
@@ -172,7 +172,7 @@ func (w *wireStatus) read() (Status, error) {
 	s := Status{Known: true, Failed: failed(w.Err)}
 	for s.Level = Processed; s.Level.String() != w.Level; s.Level++ {
 		if s.Level == Finalized {
-			return s, fmt.Errorf("confirmation %q: %w", truncate(w.Level, maxMessage), errMismatch)
+			return s, fmt.Errorf("confirmation status %q: %w", truncate(w.Level, maxMessage), errMismatch)
 		}
 	}
 	if w.Slot == nil {

@@ -37,10 +37,10 @@ const (
 
 // Errors, wrapped with the detail.
 var (
-	ErrNotToken  = errors.New("token: not an account of a token program")
-	ErrMalformed = errors.New("token: malformed account")
-	ErrExtension = errors.New("token: unsupported mint extension")
-	ErrDecimals  = errors.New("token: too many decimals")
+	ErrNotToken  = errors.New("token: the account is not owned by a token program")
+	ErrMalformed = errors.New("token: the account is malformed")
+	ErrExtension = errors.New("token: the mint has an extension that is not supported")
+	ErrDecimals  = errors.New("token: the mint has too many decimals")
 )
 
 // Extension is the program's number of a Token-2022 extension.
@@ -110,7 +110,7 @@ type Mint struct {
 // Errors: [ErrNotToken], [ErrMalformed].
 func ParseMint(address, owner solana.Address, data []byte) (Mint, error) {
 	if !solana.IsTokenProgram(owner) {
-		return Mint{}, fmt.Errorf("%w: mint %s is owned by %s", ErrNotToken, solana.Base58(address), solana.Base58(owner))
+		return Mint{}, fmt.Errorf("%w: mint %s is owned by program %s", ErrNotToken, solana.Base58(address), solana.Base58(owner))
 	}
 	m := Mint{Address: address, Program: owner}
 	extensions, err := split(owner, data, mintSize, kindMint)
@@ -123,7 +123,7 @@ func ParseMint(address, owner solana.Address, data []byte) (Mint, error) {
 		return Mint{}, fmt.Errorf("mint %s: %w", solana.Base58(address), err)
 	}
 	if data[45] != 1 {
-		return Mint{}, fmt.Errorf("%w: mint %s: initialized %d", ErrMalformed, solana.Base58(address), data[45])
+		return Mint{}, fmt.Errorf("%w: mint %s is not initialized: flag %d", ErrMalformed, solana.Base58(address), data[45])
 	}
 	m.MintAuthority, m.FreezeAuthority, m.Extensions = authority, freeze, extensions
 	m.Supply, m.Decimals = market.Amount(binary.LittleEndian.Uint64(data[36:])), data[44]
@@ -134,15 +134,15 @@ func ParseMint(address, owner solana.Address, data []byte) (Mint, error) {
 func split(program solana.Address, data []byte, size int, kind byte) ([]Extension, error) {
 	switch {
 	case len(data) > MaxAccountData:
-		return nil, fmt.Errorf("%w: %d bytes", ErrMalformed, len(data))
+		return nil, fmt.Errorf("%w: it has %d bytes", ErrMalformed, len(data))
 	case len(data) == size:
 		return nil, nil
 	case program != solana.Token2022Program || len(data) <= accountSize || data[accountSize] != kind:
-		return nil, fmt.Errorf("%w: %d bytes", ErrMalformed, len(data))
+		return nil, fmt.Errorf("%w: it has %d bytes", ErrMalformed, len(data))
 	}
 	for _, b := range data[size:accountSize] {
 		if b != 0 {
-			return nil, fmt.Errorf("%w: the padding is not zero", ErrMalformed)
+			return nil, fmt.Errorf("%w: its padding is not zero", ErrMalformed)
 		}
 	}
 	var list []Extension
@@ -168,7 +168,7 @@ func option(b []byte) (a solana.Address, err error) {
 	case 1:
 		return solana.Address(b[4:36]), nil
 	default:
-		return a, fmt.Errorf("%w: option %d", ErrMalformed, binary.LittleEndian.Uint32(b))
+		return a, fmt.Errorf("%w: an option has the tag %d", ErrMalformed, binary.LittleEndian.Uint32(b))
 	}
 }
 
@@ -196,11 +196,11 @@ func (c Checked) IsZero() bool { return c == Checked{} }
 func (m *Mint) Check(allowed Extensions) (Checked, error) {
 	for _, e := range m.Extensions {
 		if !allowed.Has(e) {
-			return Checked{}, fmt.Errorf("%w: %d in mint %s", ErrExtension, e, solana.Base58(m.Address))
+			return Checked{}, fmt.Errorf("%w: extension %d of mint %s", ErrExtension, e, solana.Base58(m.Address))
 		}
 	}
 	if m.Decimals > MaxDecimals {
-		return Checked{}, fmt.Errorf("%w: %d in mint %s", ErrDecimals, m.Decimals, solana.Base58(m.Address))
+		return Checked{}, fmt.Errorf("%w: %d of mint %s", ErrDecimals, m.Decimals, solana.Base58(m.Address))
 	}
 	return Checked{m.Address, m.Program, m.Decimals}, nil
 }
@@ -231,7 +231,7 @@ type Account struct {
 // Errors: [ErrNotToken], [ErrMalformed].
 func ParseAccount(owner solana.Address, data []byte) (Account, error) {
 	if !solana.IsTokenProgram(owner) {
-		return Account{}, fmt.Errorf("%w: owned by %s", ErrNotToken, solana.Base58(owner))
+		return Account{}, fmt.Errorf("%w: its owner is program %s", ErrNotToken, solana.Base58(owner))
 	}
 	extensions, err := split(owner, data, accountSize, kindAccount)
 	if err != nil {
@@ -248,7 +248,7 @@ func ParseAccount(owner solana.Address, data []byte) (Account, error) {
 		return Account{}, err
 	}
 	if a.State < Initialized || a.State > Frozen {
-		return Account{}, fmt.Errorf("%w: state %d", ErrMalformed, a.State)
+		return Account{}, fmt.Errorf("%w: unknown state %d", ErrMalformed, a.State)
 	}
 	return a, nil
 }

@@ -112,7 +112,7 @@ func (r *reader) finish(m *Message, err error) error {
 // take returns the next n bytes, capped so that an append to them copies.
 func (r *reader) take(n int) []byte {
 	if r.err != nil || n > len(r.rest) {
-		r.fail(ErrTruncated, fmt.Sprintf("%d bytes wanted, %d left", n, len(r.rest)))
+		r.fail(ErrTruncated, fmt.Sprintf("want %d bytes, %d are left", n, len(r.rest)))
 		return nil
 	}
 	b := r.rest[:n:n]
@@ -153,13 +153,13 @@ func (r *reader) count() int {
 		n |= int(b&0x7f) << (7 * i)
 		if b&0x80 == 0 {
 			if i > 0 && b == 0 || n > 0xffff {
-				r.fail(ErrCount, fmt.Sprintf("%d in %d bytes", n, i+1))
+				r.fail(ErrCount, fmt.Sprintf("%d is encoded in %d bytes", n, i+1))
 				return 0
 			}
 			return n
 		}
 	}
-	r.fail(ErrCount, "more than three bytes")
+	r.fail(ErrCount, "it has more than three bytes")
 	return 0
 }
 
@@ -189,7 +189,7 @@ func (m *Message) readUpToV0(r *reader) {
 	m.Version = Legacy
 	if len(r.rest) > 0 && r.rest[0]&prefixMask != 0 {
 		if r.byte() != prefixV0 {
-			r.fail(ErrVersion, "neither legacy nor 0 nor 1")
+			r.fail(ErrVersion, "it is neither legacy nor 0 nor 1")
 			return
 		}
 		m.Version = V0
@@ -232,7 +232,7 @@ func (m *Message) readLookups(r *reader) {
 func (m *Message) readV1(r *reader) {
 	m.Version = V1
 	if r.byte() != prefixV1 {
-		r.fail(ErrVersion, "not 1")
+		r.fail(ErrVersion, "it is not 1")
 		return
 	}
 	m.Header = r.header()
@@ -256,7 +256,7 @@ func (m *Message) readV1(r *reader) {
 func (m *Message) readConfig(r *reader) {
 	c := &m.Config
 	if c.Mask&^knownMask != 0 || c.Mask&HasPriorityFee != 0 && c.Mask&HasPriorityFee != HasPriorityFee {
-		r.fail(ErrMalformed, fmt.Sprintf("config mask %#x", uint32(c.Mask)))
+		r.fail(ErrMalformed, fmt.Sprintf("unknown bits in the config mask %#x", uint32(c.Mask)))
 		return
 	}
 	if c.Mask&HasPriorityFee != 0 {

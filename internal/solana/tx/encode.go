@@ -72,7 +72,7 @@ type writer struct {
 // count appends a compact-u16.
 func (w *writer) count(n int) {
 	if n > 0xffff {
-		w.err = fmt.Errorf("%w: a count of %d", ErrMalformed, n)
+		w.err = fmt.Errorf("%w: a count of %d is too large", ErrMalformed, n)
 		return
 	}
 	for n >= 0x80 {
@@ -89,7 +89,7 @@ func (w *writer) bytes(b []byte) {
 
 func (m *Message) appendV1(dst []byte) ([]byte, error) {
 	if len(m.Keys) > MaxKeysV1 || len(m.Instructions) > MaxInstructionsV1 {
-		return dst, fmt.Errorf("%w: %d keys, %d instructions", ErrMalformed, len(m.Keys), len(m.Instructions))
+		return dst, fmt.Errorf("%w: %d keys, %d instructions: too many", ErrMalformed, len(m.Keys), len(m.Instructions))
 	}
 	h := &m.Header
 	dst = append(dst, prefixV1, h.Required, h.ReadonlySigned, h.ReadonlyUnsigned)
@@ -136,7 +136,7 @@ func (m *Message) Check() error {
 	h, static := &m.Header, len(m.Keys)
 	switch {
 	case m.Version < Legacy || m.Version > V1:
-		return fmt.Errorf("%w: version %d", ErrMalformed, m.Version)
+		return fmt.Errorf("%w: unknown version %d", ErrMalformed, m.Version)
 	case h.ReadonlySigned >= h.Required:
 		return fmt.Errorf("%w: no writable fee payer: %d signers, %d of them read-only", ErrMalformed, h.Required, h.ReadonlySigned)
 	case int(h.Required)+int(h.ReadonlyUnsigned) > static:
@@ -144,9 +144,9 @@ func (m *Message) Check() error {
 	case m.Version == Legacy && h.Required >= prefixMask:
 		return fmt.Errorf("%w: %d signers in a legacy message", ErrMalformed, h.Required)
 	case m.Version != V0 && len(m.Lookups) > 0:
-		return fmt.Errorf("%w: lookups in version %v", ErrMalformed, m.Version)
+		return fmt.Errorf("%w: version %v has no address lookups", ErrMalformed, m.Version)
 	case m.Version != V1 && m.Config != Config{}:
-		return fmt.Errorf("%w: config in version %v", ErrMalformed, m.Version)
+		return fmt.Errorf("%w: version %v has no config", ErrMalformed, m.Version)
 	}
 	for i := range m.Lookups {
 		if len(m.Lookups[i].Writable)+len(m.Lookups[i].Readonly) == 0 {
@@ -156,7 +156,7 @@ func (m *Message) Check() error {
 	writable, readonly := m.LookupKeys()
 	all := static + writable + readonly
 	if all > MaxKeys {
-		return fmt.Errorf("%w: %d keys", ErrMalformed, all)
+		return fmt.Errorf("%w: %d keys: too many", ErrMalformed, all)
 	}
 	if err := m.checkInstructions(static, all); err != nil {
 		return err
@@ -189,9 +189,9 @@ func (m *Message) checkV1() error {
 	c := &m.Config
 	switch {
 	case m.Header.Required > MaxSignaturesV1, len(m.Keys) > MaxKeysV1, len(m.Instructions) > MaxInstructionsV1:
-		return fmt.Errorf("%w: %d signers, %d keys, %d instructions", ErrMalformed, m.Header.Required, len(m.Keys), len(m.Instructions))
+		return fmt.Errorf("%w: %d signers, %d keys, %d instructions: too many", ErrMalformed, m.Header.Required, len(m.Keys), len(m.Instructions))
 	case c.Mask&HasHeapBytes != 0 && (c.HeapBytes%1024 != 0 || c.HeapBytes < minHeap || c.HeapBytes > maxHeap):
-		return fmt.Errorf("%w: a heap of %d bytes", ErrMalformed, c.HeapBytes)
+		return fmt.Errorf("%w: a heap of %d bytes is out of range", ErrMalformed, c.HeapBytes)
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (m *Message) checkDistinct() error {
 	for i := range m.Keys {
 		for j := i + 1; j < len(m.Keys); j++ {
 			if m.Keys[i] == m.Keys[j] {
-				return fmt.Errorf("%w: key %s twice", ErrMalformed, solana.Base58(m.Keys[i]))
+				return fmt.Errorf("%w: key %s is listed twice", ErrMalformed, solana.Base58(m.Keys[i]))
 			}
 		}
 	}

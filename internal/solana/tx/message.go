@@ -48,12 +48,12 @@ const (
 
 // Errors of decoding and encoding. All are wrapped with the detail.
 var (
-	ErrTooLong   = errors.New("tx: transaction too long")
-	ErrTruncated = errors.New("tx: truncated")
-	ErrTrailing  = errors.New("tx: trailing bytes")
-	ErrCount     = errors.New("tx: count not in its shortest form")
+	ErrTooLong   = errors.New("tx: the transaction is too long")
+	ErrTruncated = errors.New("tx: the bytes are truncated")
+	ErrTrailing  = errors.New("tx: there are trailing bytes")
+	ErrCount     = errors.New("tx: a count is not in its shortest form")
 	ErrVersion   = errors.New("tx: unknown version")
-	ErrMalformed = errors.New("tx: malformed")
+	ErrMalformed = errors.New("tx: the message is malformed")
 )
 
 // Header says which of a message's keys sign and which are writable. The keys come in
