@@ -2,6 +2,7 @@ package engine
 
 import (
 	"blockdesk/engine/event"
+	"blockdesk/engine/orders"
 	"blockdesk/market"
 )
 
@@ -62,9 +63,7 @@ type View struct {
 	Epoch      uint64 // grows at every start of the engine
 	EngineSeq  uint64 // last command that changed this view; it includes all earlier ones
 	At         int64  // of that command
-	// Slot is the slot of a mirrored book; it may grow while the book stays the same. 0 = a
-	// book of our own, or not read yet.
-	Slot uint64
+	Slot       uint64 // of a mirrored book, which may stay the same; 0 = our own, or not read yet
 
 	// Each counts the changes of its part of the view from 1 in an epoch; 0 = recovered
 	// state, before any event of the epoch. DepthSeq and TradesSeq grow at most once per
@@ -75,4 +74,5 @@ type View struct {
 	Bids, Asks []market.Level // best first, at most MaxDepth
 	Trades     []Trade        // newest first, at most MaxTape
 	Ticker     Ticker
+	Orders     *orders.Sides // displayed orders of Bids and Asks; nil unless package feed adds them
 }

@@ -119,7 +119,7 @@ func TestAsyncAPISession(t *testing.T) {
 	}
 	sold := &saleSource{record: restSale(t)}
 	d := newTestFeedWith(t, func(f *Feed) { f.ServeTickets(source, forHours); f.ServeSales(sold.sales) }, func(o *Options) {
-		o.MaxSubscriptions, o.Heartbeat = 5, 50*time.Millisecond
+		o.MaxSubscriptions, o.Heartbeat = 6, 50*time.Millisecond
 		o.OtherShards = map[string]*market.Shard{"E/F": {Name: "us", WS: "ws://127.0.0.2:8081"}}
 	})
 	a := &specChecker{t: t, d: readAsyncAPI(t), first: map[string]string{}, codes: map[string]bool{}}
@@ -131,6 +131,7 @@ func TestAsyncAPISession(t *testing.T) {
 	a.market(d, market.Buy, 999_100, 1_500_000_000)
 	a.follows(d, s, records)
 	a.sales(d, sold)
+	a.orders(d)
 	a.errs(d)
 	a.isSlow()
 	a.streams(d)
@@ -191,6 +192,14 @@ func (a *specChecker) sales(d *testFeed, sold *saleSource) {
 	a.readUntil(c, "rfqTradesUpdate")
 }
 
+// orders is a client of the orders.
+func (a *specChecker) orders(d *testFeed) {
+	c := d.dial()
+	a.request(c, `{"action":"SUBSCRIBE_MARKET","channels":["l3"],"symbols":["SLUSD/USDC"],"id":2}`, "acknowledgement", "ordersSnapshot")
+	a.market(d, market.Sell, 999_300, 2_000_000_000)
+	a.readUntil(c, "ordersUpdate")
+}
+
 // restSale returns the record of the OpenAPI document's example of the desk's sales.
 func restSale(t *testing.T) string {
 	t.Helper()
@@ -226,9 +235,9 @@ func (a *specChecker) errs(d *testFeed) {
 		c.send(request)
 		a.readUntil(c, "error")
 	}
-	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","l3"],"symbols":["SLUSD/USDC","A/B"],"id":"9"}`)
+	c.send(`{"action":"SUBSCRIBE_MARKET","channels":["l2","l4"],"symbols":["SLUSD/USDC","A/B"],"id":"9"}`)
 	a.readUntil(c, "acknowledgement")
-	a.request(c, `{"action":"SUBSCRIBE_MARKET","channels":["l2","ticker"],"symbols":["SLUSD/USDC","92C/SLUSD","AAA/BBB"]}`, "acknowledgement")
+	a.request(c, `{"action":"SUBSCRIBE_MARKET","channels":["l2","ticker","trades"],"symbols":["SLUSD/USDC","92C/SLUSD","AAA/BBB"]}`, "acknowledgement")
 	a.request(c, `{"action":"SUBSCRIBE_MARKET","channels":["trades"],"symbols":["E/F"]}`, "acknowledgement")
 	a.request(c, `{"action":"UNSUBSCRIBE_MARKET","channels":["tickets"],"symbols":["SLUSD/USDC"]}`, "unsubscribed")
 }
@@ -252,7 +261,7 @@ func (a *specChecker) isSlow() {
 
 // streams is a client of server-sent events until the service ends.
 func (a *specChecker) streams(d *testFeed) {
-	e := d.openStream("?symbols=SLUSD/USDC&channels=ticker,l2,trades,tickets,rfq_trades", "")
+	e := d.openStream("?symbols=SLUSD/USDC&channels=ticker,l2,trades,l3,tickets,rfq_trades", "")
 	var last string
 	for last != "heartbeat" {
 		last = a.event(e)

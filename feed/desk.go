@@ -82,20 +82,19 @@ func (b *deskBook) snapshot(in *market.Instrument) []byte {
 	return b.frame
 }
 
-// deskChannels are the desk's channels that exist, by kind.
-type deskChannels [numKinds]bool
+// otherChannels are the channels that exist beside l2, trades and ticker, by kind.
+type otherChannels [numKinds]bool
 
-// has reports whether a kind exists; those of the market do.
-func (c *deskChannels) has(k kind) bool { return k < marketKinds || c[k] }
+func (c *otherChannels) has(k kind) bool { return k < l3 || c[k] }
 
-func (d *deskPublisher) channels() (c deskChannels) {
-	c[tickets], c[sales] = d.tickets != nil, d.sales != nil
+func (f *Feed) channels() (c otherChannels) {
+	c[l3], c[tickets], c[sales] = f.orders.on, f.desk.tickets != nil, f.desk.sales != nil
 	return c
 }
 
 // start starts run in group, if there is a desk.
 func (d *deskPublisher) start(group *sync.WaitGroup, halted <-chan struct{}) {
-	if d.channels() == (deskChannels{}) {
+	if d.tickets == nil && d.sales == nil {
 		return
 	}
 	d.refresh() // make the books of this epoch before the first subscriber

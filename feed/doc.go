@@ -34,7 +34,9 @@
 //     may resume at any feed of the same journal. A feed that is behind the client sends
 //     nothing until it has caught up. Tickets and ticker count the publications of one
 //     process, and resume with a snapshot.
-//  10. The id of a mark event is sent when all market data of the commands up to it was
+//  10. Between two updates of l3 a client has the orders of the view, in the engine's priority, and
+//     the message's checksum is theirs. A view has its orders only while somebody wants them.
+//  11. The id of a mark event is sent when all market data of the commands up to it was
 //     queued on that connection and no snapshot is missing. A client that resumes from it
 //     misses nothing; an update that it gets twice has a seq that it knows.
 //

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/engine/orders"
 	"blockdesk/market"
 )
 
 // kind is a message type of an instrument: an order book of one depth, the trades, the
-// ticker, the desk's tickets or its sales.
+// ticker, the orders, the desk's tickets or its sales.
 type kind uint8
 
 const (
@@ -21,6 +22,7 @@ const (
 	l2Depth100
 	trades
 	ticker
+	l3 // orders; a position is that of the order books
 	tickets
 	sales
 	numKinds // their number
@@ -58,6 +60,8 @@ func (k kind) channel() string {
 		return "tickets"
 	case sales:
 		return "rfq_trades"
+	case l3:
+		return "l3"
 	default:
 		return "l2"
 	}
@@ -66,7 +70,7 @@ func (k kind) channel() string {
 // sameChannel reports whether k and other are of one channel, as the depths of l2 are.
 func (k kind) sameChannel(other kind) bool { return k == other || k < trades && other < trades }
 
-// seq returns the sequence number of the market kind k in v. All depths share one.
+// seq returns the sequence number of the market kind k in v. All depths and l3 share one.
 func (k kind) seq(v *engine.View) uint64 {
 	switch k {
 	case trades:
@@ -77,6 +81,10 @@ func (k kind) seq(v *engine.View) uint64 {
 		return v.DepthSeq
 	}
 }
+
+// resumes reports whether a client may resume k: its sequence numbers are the same on every
+// machine, and its updates are kept.
+func (k kind) resumes() bool { return k < ticker || k == l3 }
 
 // position is a topic's position, as its messages name it.
 type position struct {
@@ -102,10 +110,11 @@ const (
 // method is valid until the next call. The zero value is ready. It is not safe for
 // concurrent use.
 type encoder struct {
-	buf    []byte
-	deltas []engine.LevelChange
-	digits []byte
-	books  []*bookText // by instrument; nil = not encoded yet
+	buf     []byte
+	deltas  []engine.LevelChange
+	digits  []byte
+	changed []orders.Change
+	books   []*bookText // by instrument; nil = not encoded yet
 	// second and clock cache the text of a timestamp up to its fraction.
 	second int64
 	clock  []byte
@@ -218,6 +227,8 @@ func (e *encoder) snapshot(in *market.Instrument, v *engine.View, k kind) []byte
 		return e.tradesSnapshot(in, v)
 	case ticker:
 		return e.ticker(in, v, "snapshot")
+	case l3:
+		return e.l3Snapshot(in, v)
 	}
 	book := e.bookText(in)
 	book.bids.set(in, v.Bids, -1, pairFormat)
@@ -400,4 +411,83 @@ func (e *encoder) mid(in *market.Instrument, bid, ask market.Price) {
 	e.text(`","spread":"`)
 	e.buf = in.AppendPrice(e.buf, ask-bid)
 	e.text(`"`)
+}
+
+// l3Snapshot returns the snapshot of v's orders.
+func (e *encoder) l3Snapshot(in *market.Instrument, v *engine.View) []byte {
+	e.open(in, l3, "snapshot", l3.position(v), 0)
+	e.text(`,"bids":[`)
+	e.orders(in, v.Orders.Bids)
+	e.text(`],"asks":[`)
+	e.orders(in, v.Orders.Asks)
+	e.text(`],"checksum":`)
+	e.number(uint64(e.orderChecksum(in, v.Orders)))
+	e.text(`}`)
+	return e.end(finText)
+}
+
+func (e *encoder) orders(in *market.Instrument, list []orders.Order) {
+	for i := range list {
+		e.order(in, &list[i], i > 0, list[i].Qty)
+	}
+}
+
+// order appends an order; a quantity of 0 deletes it.
+func (e *encoder) order(in *market.Instrument, o *orders.Order, more bool, qty market.Qty) {
+	if more {
+		e.text(`,`)
+	}
+	e.text(`["`)
+	e.number(uint64(o.ID))
+	e.text(`","`)
+	e.buf = in.AppendPrice(e.buf, o.Price)
+	e.text(`","`)
+	if qty == 0 {
+		e.text(`0`)
+	} else {
+		e.buf = in.AppendQty(e.buf, qty)
+	}
+	e.text(`"]`)
+}
+
+// l3Update returns the update from prev to next; nil if one of them has no orders.
+func (e *encoder) l3Update(in *market.Instrument, prev, next *engine.View) []byte {
+	if prev.Orders == nil || next.Orders == nil {
+		return nil
+	}
+	e.open(in, l3, "update", l3.position(next), prev.DepthSeq)
+	e.text(`,"bids":[`)
+	e.orderChanges(in, market.Buy, prev.Orders.Bids, next.Orders.Bids)
+	e.text(`],"asks":[`)
+	e.orderChanges(in, market.Sell, prev.Orders.Asks, next.Orders.Asks)
+	e.text(`],"checksum":`)
+	e.number(uint64(e.orderChecksum(in, next.Orders)))
+	e.text(`}`)
+	return e.end(finText)
+}
+
+func (e *encoder) orderChanges(in *market.Instrument, side market.Side, prev, next []orders.Order) {
+	e.changed = orders.AppendChanges(e.changed[:0], side, prev, next)
+	for i := range e.changed {
+		c := &e.changed[i]
+		qty := c.Qty
+		if c.Action == orders.Delete {
+			qty = 0
+		}
+		e.order(in, &c.Order, i > 0, qty)
+	}
+}
+
+// orderChecksum returns the CRC-32 (IEEE) over the first ten asks and then the first ten bids,
+// each as its id and the digits of its price and quantity without the point and leading zeros.
+func (e *encoder) orderChecksum(in *market.Instrument, s *orders.Sides) uint32 {
+	e.digits = e.digits[:0]
+	for _, list := range [...][]orders.Order{s.Asks, s.Bids} {
+		for i := range list[:min(bookLevels, len(list))] {
+			o := &list[i]
+			e.digits = market.Mul(uint64(o.ID), 1).AppendDecimal(e.digits, 0)
+			e.digits = appendLevel(e.digits, in, market.Level{Price: o.Price, Qty: o.Qty}, digitFormat)
+		}
+	}
+	return crc32.ChecksumIEEE(e.digits)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/engine/orders"
 	"blockdesk/market"
 )
 
@@ -126,10 +127,23 @@ func deepView(rng *rand.Rand) (prev, next *engine.View) {
 	return prev, next
 }
 
+// deepOrders returns an order for each level of v.
+func deepOrders(v *engine.View) *orders.Sides {
+	s := &orders.Sides{}
+	for i, l := range v.Bids {
+		s.Bids = append(s.Bids, orders.Order{ID: market.OrderID(1 + i), Price: l.Price, Qty: l.Qty})
+	}
+	for i, l := range v.Asks {
+		s.Asks = append(s.Asks, orders.Order{ID: market.OrderID(1001 + i), Price: l.Price, Qty: l.Qty})
+	}
+	return s
+}
+
 func TestEncodingAllocatesNothing(t *testing.T) {
 	in := &instruments()[0]
 	prev, next := deepView(rand.New(rand.NewPCG(1, 1)))
 	next.Trades = make([]engine.Trade, engine.MaxTape)
+	prev.Orders, next.Orders = deepOrders(prev), deepOrders(next)
 	var e encoder
 	for k := range marketKinds {
 		e.snapshot(in, next, k)
@@ -141,6 +155,11 @@ func TestEncodingAllocatesNothing(t *testing.T) {
 		},
 		"update": func() {
 			e.l2Update(in, prev, next, l2Depth100, e.checksum(in, next))
+			prev, next = next, prev
+		},
+		"orders": func() {
+			e.snapshot(in, next, l3)
+			e.l3Update(in, prev, next)
 			prev, next = next, prev
 		},
 		"trades snapshot": func() { e.snapshot(in, next, trades) },

@@ -85,6 +85,7 @@ type Feed struct {
 	topics   []sharedTopic
 	shards   []*shard
 	desk     deskPublisher
+	orders   orderTracker
 	upgrader websocket.FastHTTPUpgrader
 	limits   limits
 	stats    counters
@@ -189,6 +190,34 @@ func first(recovered *engine.View, in market.InstrumentID, epoch uint64) *engine
 // Attach adds a sink. Run calls it for every changed view after the view is published.
 func (f *Feed) Attach(sink engine.MarketSink) { f.sinks = append(f.sinks, sink) }
 
+// TrackOrders adds the channel l3. source has the orders at the position that Begin has, and is
+// not used afterwards.
+func (f *Feed) TrackOrders(source OrderSource) { f.orders.track(source, f.set.Len()) }
+
+// WantOrders makes the views of an instrument have their orders, from a new view on that comes
+// soon, until release is called. ok is false if the feed has no orders of the instrument. Any
+// goroutine.
+func (f *Feed) WantOrders(in market.InstrumentID) (release func(), ok bool) {
+	t := &f.orders
+	if !t.has(f.set.Get(in)) {
+		return nil, false
+	}
+	t.wanted[in].Add(1)
+	t.ask()
+	return func() { t.wanted[in].Add(-1) }, true
+}
+
+// publishOrders publishes views with orders for those who have begun to want them.
+func (f *Feed) publishOrders() {
+	for i := range f.orders.books {
+		in := f.set.Get(market.InstrumentID(i))
+		if v := f.views[i].Load(); v.Orders == nil && f.orders.has(in) && f.orders.want(in.ID, f.topic(topicRef{in, l3})) {
+			next := *v
+			f.publish(v, &next, nil)
+		}
+	}
+}
+
 // View returns the current view of an instrument, or nil if there is no such instrument.
 func (f *Feed) View(in market.InstrumentID) *engine.View {
 	if int(in) >= len(f.views) {
@@ -288,9 +317,11 @@ func (f *Feed) openPolls() (closeAll func(), err error) {
 func (f *Feed) follow(drain context.Context, events Events) error {
 	for {
 		quiet, cancel := context.WithTimeout(drain, f.o.QuietAfter)
+		f.orders.beginWait(cancel)
 		err := f.followUntil(quiet, events)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || drain.Err() != nil {
+		ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+		if !ended || drain.Err() != nil {
 			return err
 		}
 		f.advanceWindows()
@@ -389,6 +420,7 @@ func (f *Feed) apply(slice []event.Event) {
 			f.epoch.Store(e.Other)
 		}
 		f.book.Apply(e)
+		f.orders.apply(e)
 		f.unflushed++
 	}
 }
@@ -402,6 +434,7 @@ func (f *Feed) flush() {
 	f.unflushed = 0
 	before := len(f.pubs)
 	f.book.Flush(f.publish)
+	f.publishOrders()
 	if len(f.pubs) == before {
 		return
 	}
@@ -434,6 +467,7 @@ func (f *Feed) publish(_, next *engine.View, fresh []engine.Trade) {
 		return
 	}
 	prev := f.views[i].Load()
+	f.orders.add(prev, next, &f.topics[i*int(numKinds)+int(l3)])
 	f.views[i].Store(next)
 	for _, sink := range f.sinks {
 		sink.MarketUpdate(prev, next, fresh)
@@ -450,10 +484,14 @@ func (f *Feed) publish(_, next *engine.View, fresh []engine.Trade) {
 		if k < trades && !summed {
 			sum, summed = f.enc.checksum(in, next), true
 		}
-		data := f.copyToArena(f.update(in, prev, next, k, fresh, sum))
+		update := f.update(in, prev, next, k, fresh, sum)
+		if update == nil {
+			continue
+		}
+		data := f.copyToArena(update)
 		pub.frames[k] = data
 		f.stats.encoded.Add(1)
-		if k != ticker {
+		if k.resumes() {
 			t.addHistory(k.position(prev), k.position(next), data)
 		}
 	}
@@ -466,6 +504,8 @@ func (f *Feed) update(in *market.Instrument, prev, next *engine.View, k kind, fr
 		return f.enc.tradesUpdate(in, prev, next, fresh)
 	case ticker:
 		return f.enc.ticker(in, next, "update")
+	case l3:
+		return f.enc.l3Update(in, prev, next)
 	default:
 		return f.enc.l2Update(in, prev, next, k, sum)
 	}

@@ -17,7 +17,7 @@ func TestGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, said, book := 0, 0, &clientBook{}
+	asked, said, book, orders := 0, 0, &clientBook{}, &clientOrders{}
 	for line := range strings.Lines(string(text)) {
 		if request, ok := strings.CutPrefix(line, "C→ "); ok {
 			asked++
@@ -33,6 +33,11 @@ func TestGuide(t *testing.T) {
 			}
 			if m.Channel == "l2" {
 				if err := book.apply(&m); err != nil {
+					t.Error(err)
+				}
+			}
+			if m.Channel == "l3" {
+				if err := orders.apply([]byte(message)); err != nil {
 					t.Error(err)
 				}
 			}

@@ -78,6 +78,7 @@ func newTestFeedWith(t testing.TB, setup func(*Feed), change ...feedOption) *tes
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.TrackOrders(engine.NewState(engine.StateOptions{}))
 	if setup != nil {
 		setup(f)
 	}

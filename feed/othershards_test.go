@@ -12,7 +12,7 @@ import (
 func TestSymbolsOfOtherGroups(t *testing.T) {
 	us := &market.Shard{Name: "us", Base: "http://us:8080", WS: "ws://us:8081"}
 	set := testSet(t).WithOtherShards(map[string]*market.Shard{"X/Y": us})
-	r := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["X/Y","A/B"]}`), set, deskChannels{})
+	r := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["X/Y","A/B"]}`), set, otherChannels{})
 	if r.errorMessage != nil || len(r.topics) != 0 || len(r.rejected) != 4 {
 		t.Fatalf("%+v", r)
 	}
@@ -27,7 +27,7 @@ func TestSymbolsOfOtherGroups(t *testing.T) {
 	}
 	var args fasthttp.Args
 	args.Parse("symbols=X/Y")
-	_, bad := parseStream(&args, set, 10, deskChannels{})
+	_, bad := parseStream(&args, set, 10, otherChannels{})
 	if bad == nil || bad.code != "OTHER_GROUP" || bad.text != "X/Y is served at http://us:8080. A stream carries symbols of one group." {
 		t.Errorf("a stream of it: %+v", bad)
 	}

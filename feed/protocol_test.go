@@ -30,8 +30,8 @@ func TestControlMessages(t *testing.T) {
 		{"no symbols", `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"id":"5"}`, `{"channel":"control","type":"error","id":"5","code":"BAD_REQUEST","message":"channels and symbols`},
 		{"depth", `{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"depth":20}`, `{"channel":"control","type":"error","code":"INVALID_DEPTH",`},
 		{
-			"unknown channel and symbol", `{"action":"SUBSCRIBE_MARKET","channels":["l3","l2"],"symbols":["A/B"],"id":"6"}`,
-			`{"channel":"control","type":"ack","id":"6","action":"SUBSCRIBE_MARKET","success":false,"subscribed":[],"rejected":[{"channel":"l3","code":"UNKNOWN_CHANNEL"},{"channel":"l2","symbol":"A/B","code":"UNKNOWN_SYMBOL"}]}`,
+			"unknown channel and symbol", `{"action":"SUBSCRIBE_MARKET","channels":["l4","l2"],"symbols":["A/B"],"id":"6"}`,
+			`{"channel":"control","type":"ack","id":"6","action":"SUBSCRIBE_MARKET","success":false,"subscribed":[],"rejected":[{"channel":"l4","code":"UNKNOWN_CHANNEL"},{"channel":"l2","symbol":"A/B","code":"UNKNOWN_SYMBOL"}]}`,
 		},
 		{
 			"unsubscribe what is not there", `{"action":"UNSUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"]}`,
@@ -280,7 +280,7 @@ func TestAheadWithin(t *testing.T) {
 	s, c := f.shards[0], &conn{phase: phaseOpen, shard: f.shards[0]}
 	s.now = time.Unix(1, 0)
 	s.reload()
-	ask := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"resume":{"epoch":"e1","l2:SLUSD/USDC":9}}`), f.set, deskChannels{})
+	ask := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"resume":{"epoch":"e1","l2:SLUSD/USDC":9}}`), f.set, otherChannels{})
 	s.serve(c, ask)
 	begin := s.now
 	for _, test := range []struct {

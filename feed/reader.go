@@ -89,7 +89,7 @@ func (r *reader) handle(c *conn, m *incoming) error {
 			return errText
 		}
 		// Clone, because the request aliases its text and the buffers are reused.
-		request = parseRequest(bytes.Clone(data), r.feed.set, r.feed.desk.channels())
+		request = parseRequest(bytes.Clone(data), r.feed.set, r.feed.channels())
 	}
 	return c.send(connMessage{kind: connRequest, conn: c, request: request})
 }

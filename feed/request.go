@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"blockdesk/feed/jsonscan"
 	"blockdesk/market"
 )
 
@@ -61,7 +62,7 @@ var (
 	faultSymbols    = fault{code: "BAD_REQUEST", message: "symbols must be a list of 1 to 100 strings of at most 64 bytes"}
 	faultDepth      = fault{code: "INVALID_DEPTH", message: "depth must be 10, 25, 50 or 100"}
 	faultHeartbeat  = fault{code: "BAD_REQUEST", message: "heartbeat must be true or false"}
-	faultResume     = fault{code: "BAD_REQUEST", message: "resume must be an object of epoch and at most 300 sequence numbers by channel:symbol"}
+	faultResume     = fault{code: "BAD_REQUEST", message: "resume must be an object of epoch and at most 500 sequence numbers by channel:symbol"}
 	faultNoChannels = fault{code: "BAD_REQUEST", message: "channels and symbols are needed"}
 	faultSlow       = fault{code: "SLOW_CONSUMER", message: "nothing was read for too long; connect again and resume", retryable: true}
 )
@@ -100,18 +101,18 @@ type request struct {
 
 // parseRequest parses a message and resolves its channels and symbols. The first error is
 // the request's fault; the id is set even then, if it can be read. Unknown members are
-// ignored, the last of a repeated member counts, and null means absent. desk are the
-// desk's channels that exist.
-func parseRequest(data []byte, set *market.Instruments, desk deskChannels) *request {
+// ignored, the last of a repeated member counts, and null means absent. others are the
+// channels that exist beside l2, trades and ticker.
+func parseRequest(data []byte, set *market.Instruments, others otherChannels) *request {
 	r := &request{}
-	s := &scanner{data: data}
-	ok := s.object(func(name []byte) bool { return r.member(s, name) })
-	if !ok || !s.end() {
+	s := jsonscan.New(data)
+	ok := s.Object(func(name []byte) bool { return r.member(s, name) })
+	if !ok || !s.End() {
 		r.errorMessage = &faultJSON
 		return r
 	}
 	if r.errorMessage == nil {
-		r.resolve(set, desk)
+		r.resolve(set, others)
 	}
 	return r
 }
@@ -124,26 +125,26 @@ func (r *request) setFault(f *fault) {
 
 // member parses the value of a member. It skips a value of the wrong type and sets the
 // fault.
-func (r *request) member(s *scanner, quoted []byte) bool {
+func (r *request) member(s *jsonscan.Scanner, quoted []byte) bool {
 	var buf [maxText]byte
 	name := unquoteShort(buf[:0], quoted)
-	if s.peek() == 'n' {
-		return s.word("null")
+	if s.Peek() == 'n' {
+		return s.Word("null")
 	}
-	start := s.pos
+	start := s.Pos
 	f, known := r.read(s, string(name))
 	switch {
 	case f != nil:
 		r.setFault(f)
-		s.pos = start
+		s.Pos = start
 	case known:
 		return true
 	}
-	return s.skip(maxDepthJSON - 1)
+	return s.Skip(maxDepthJSON - 1)
 }
 
 // read parses the value of a known member.
-func (r *request) read(s *scanner, name string) (f *fault, known bool) {
+func (r *request) read(s *jsonscan.Scanner, name string) (f *fault, known bool) {
 	var ok bool
 	switch name {
 	case "action":
@@ -171,17 +172,17 @@ func (r *request) read(s *scanner, name string) (f *fault, known bool) {
 	return f, true
 }
 
-// unquoteShort is unquote for texts of at most maxText bytes; it returns dst for longer
+// unquoteShort is jsonscan.Unquote for texts of at most maxText bytes; it returns dst for longer
 // ones, which match no known word.
 func unquoteShort(dst, quoted []byte) []byte {
 	if len(quoted) > maxText {
 		return dst
 	}
-	return unquote(dst, quoted)
+	return jsonscan.Unquote(dst, quoted)
 }
 
-func (r *request) readAction(s *scanner) *fault {
-	text, ok := s.text()
+func (r *request) readAction(s *jsonscan.Scanner) *fault {
+	text, ok := s.Text()
 	if !ok {
 		return &faultNoAction
 	}
@@ -192,12 +193,12 @@ func (r *request) readAction(s *scanner) *fault {
 	return nil
 }
 
-func (r *request) readID(s *scanner) bool {
+func (r *request) readID(s *jsonscan.Scanner) bool {
 	var id []byte
 	var ok bool
-	if s.peek() == '"' {
-		id, ok = s.text()
-	} else if id, ok = s.number(); ok {
+	if s.Peek() == '"' {
+		id, ok = s.Text()
+	} else if id, ok = s.Number(); ok {
 		ok = !bytes.ContainsAny(id, ".eE")
 	}
 	if !ok || len(id) > maxText {
@@ -208,9 +209,9 @@ func (r *request) readID(s *scanner) bool {
 }
 
 // readTexts parses a list of 1 to limit strings.
-func readTexts(s *scanner, limit int) (list [][]byte, ok bool) {
-	ok = s.array(func() bool {
-		text, ok := s.text()
+func readTexts(s *jsonscan.Scanner, limit int) (list [][]byte, ok bool) {
+	ok = s.Array(func() bool {
+		text, ok := s.Text()
 		if !ok || len(text) > maxText || len(list) == limit {
 			return false
 		}
@@ -220,8 +221,8 @@ func readTexts(s *scanner, limit int) (list [][]byte, ok bool) {
 	return list, ok && len(list) > 0
 }
 
-func (r *request) readDepth(s *scanner) bool {
-	text, ok := s.number()
+func (r *request) readDepth(s *jsonscan.Scanner) bool {
+	text, ok := s.Number()
 	if !ok {
 		return false
 	}
@@ -233,32 +234,32 @@ func (r *request) readDepth(s *scanner) bool {
 	return true
 }
 
-func (r *request) readHeartbeat(s *scanner) bool {
-	on := s.word("true")
-	if !on && !s.word("false") {
+func (r *request) readHeartbeat(s *jsonscan.Scanner) bool {
+	on := s.Word("true")
+	if !on && !s.Word("false") {
 		return false
 	}
 	r.heartbeat = &on
 	return true
 }
 
-// maxResumePoints bounds the sequence numbers of a resume: l2, trades, tickets and
+// maxResumePoints bounds the sequence numbers of a resume: l2, l3, trades, tickets and
 // rfq_trades of each symbol.
-const maxResumePoints = 4 * maxSymbols
+const maxResumePoints = 5 * maxSymbols
 
-func (r *request) readResume(s *scanner) bool {
+func (r *request) readResume(s *jsonscan.Scanner) bool {
 	points := make(map[string]uint64)
 	var epoch []byte
-	ok := s.object(func(name []byte) bool {
+	ok := s.Object(func(name []byte) bool {
 		key := string(unquoteShort(nil, name))
 		if key == "epoch" {
-			text, ok := s.text()
+			text, ok := s.Text()
 			if ok {
 				epoch = unquoteShort(nil, text)
 			}
 			return ok
 		}
-		text, ok := s.number()
+		text, ok := s.Number()
 		if !ok {
 			return false
 		}
@@ -277,7 +278,7 @@ func (r *request) readResume(s *scanner) bool {
 
 // resolve turns channels and symbols into topics and rejections. A repeated channel or
 // symbol counts once.
-func (r *request) resolve(set *market.Instruments, desk deskChannels) {
+func (r *request) resolve(set *market.Instruments, others otherChannels) {
 	switch {
 	case r.action == 0:
 		r.errorMessage = &faultNoAction
@@ -296,9 +297,9 @@ func (r *request) resolve(set *market.Instruments, desk deskChannels) {
 	var named [numKinds]bool
 	var found []kind
 	for _, text := range r.channels {
-		k, known := parseChannel(unquote(buf[:0], text), book)
-		if !known || !desk.has(k) {
-			r.rejected = append(r.rejected, rejection{channel: text, code: "UNKNOWN_CHANNEL"})
+		k, known := parseChannel(jsonscan.Unquote(buf[:0], text), book)
+		if !known || !others.has(k) {
+			r.rejected = append(r.rejected, rejection{channel: text, code: codeUnknownChannel})
 			continue
 		}
 		if !named[k] {
@@ -308,13 +309,17 @@ func (r *request) resolve(set *market.Instruments, desk deskChannels) {
 	}
 	seen := make(map[*market.Instrument]bool, len(r.symbols))
 	for _, text := range r.symbols {
-		in := set.Lookup(unquote(buf[:0], text))
+		in := set.Lookup(jsonscan.Unquote(buf[:0], text))
 		if in != nil && seen[in] {
 			continue
 		}
 		for _, k := range found {
-			if in == nil {
-				r.rejected = append(r.rejected, rejectSymbol(k, text, set.OtherShard(unquote(buf[:0], text))))
+			switch {
+			case in == nil:
+				r.rejected = append(r.rejected, rejectSymbol(k, text, set.OtherShard(jsonscan.Unquote(buf[:0], text))))
+				continue
+			case k == l3 && in.Source != market.Matched:
+				r.rejected = append(r.rejected, rejection{channel: quotedChannel(k), symbol: text, code: codeUnknownChannel})
 				continue
 			}
 			r.topics = append(r.topics, topicRef{in: in, kind: k})
@@ -335,6 +340,10 @@ func rejectSymbol(k kind, text []byte, at *market.Shard) rejection {
 	return r
 }
 
+// codeUnknownChannel means that there is no such channel, or, of l3, that the book is a mirror
+// and has no orders.
+const codeUnknownChannel = "UNKNOWN_CHANNEL"
+
 // codeOtherShard means that another shard serves the symbol.
 const codeOtherShard = "OTHER_GROUP"
 
@@ -347,6 +356,8 @@ func parseChannel(word []byte, book kind) (k kind, known bool) {
 		return trades, true
 	case "ticker":
 		return ticker, true
+	case "l3":
+		return l3, true
 	case "tickets":
 		return tickets, true
 	case "rfq_trades":

@@ -104,7 +104,7 @@ func FuzzClientMessage(f *testing.F) {
 		if r.errorMessage != &faultJSON && !(json.Valid(data) && utf8.Valid(data)) {
 			t.Fatalf("accepted %q", data)
 		}
-		if len(r.topics) > 3*maxSymbols || len(r.rejected) > 3*maxSymbols+maxChannels || len(r.resume) > maxResumePoints {
+		if len(r.topics) > int(numKinds)*maxSymbols || len(r.rejected) > int(numKinds)*maxSymbols+maxChannels || len(r.resume) > maxResumePoints {
 			t.Fatalf("%d topics, %d rejections, %d points", len(r.topics), len(r.rejected), len(r.resume))
 		}
 		var e encoder
@@ -115,5 +115,5 @@ func FuzzClientMessage(f *testing.F) {
 	})
 }
 
-// testChannels are those of a feed with a desk.
-var testChannels = deskChannels{tickets: true, sales: true}
+// testChannels are those of a feed with orders and a desk.
+var testChannels = otherChannels{l3: true, tickets: true, sales: true}

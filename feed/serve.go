@@ -119,7 +119,7 @@ func (s *shard) subscribe(c *conn, r *request) {
 // are available. The ticker and the desk's channels have no history, because their
 // sequence numbers count the publications of one process.
 func (s *shard) missedUpdates(ref topicRef, r *request, room int) ([]byte, bool) {
-	if ref.kind >= ticker {
+	if !ref.kind.resumes() {
 		return nil, false
 	}
 	at := s.position(s.topic(ref))
@@ -140,7 +140,7 @@ func (s *shard) missedUpdates(ref topicRef, r *request, room int) ([]byte, bool)
 // aheadSeq returns the client's position if the shard will reach it in a moment, because
 // the client was served by another shard or process that was further; else 0.
 func (s *shard) aheadSeq(ref topicRef, r *request) uint64 {
-	if ref.kind >= ticker || r.resumeAfter != (enginePos{}) {
+	if !ref.kind.resumes() || r.resumeAfter != (enginePos{}) {
 		return 0
 	}
 	at := s.position(s.topic(ref)).seq
@@ -183,6 +183,9 @@ func (s *shard) add(c *conn, ref topicRef) *subscription {
 	c.subs = append(c.subs, sub)
 	t.shared.linger.Store(MaxResume)
 	t.shared.subscribers.Add(1)
+	if t.kind == l3 && s.views[t.in.ID].Orders == nil {
+		s.feed.orders.ask()
+	}
 	s.feed.stats.subscriptions.Add(1)
 	return sub
 }

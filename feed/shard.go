@@ -223,6 +223,11 @@ func (s *shard) publish(p *publication) {
 		if len(t.subs) == 0 {
 			continue
 		}
+		if k == l3 && cur.Orders == nil && p.next.Orders != nil {
+			for _, sub := range t.subs { // its snapshot has waited for them
+				s.scheduleWrite(sub.conn)
+			}
+		}
 		m := encodedMessage{frame: p.frames[k]}
 		switch step := k.seq(p.next) - k.seq(cur); {
 		case p.next.Epoch != cur.Epoch || step > 1:
@@ -293,7 +298,7 @@ func (s *shard) refresh(c *conn) {
 		return
 	}
 	for _, sub := range c.subs {
-		if !sub.stale {
+		if !sub.stale || sub.topic.kind == l3 && s.views[sub.topic.in.ID].Orders == nil {
 			continue
 		}
 		if c.updateBytes > s.feed.o.MaxPending/2 {

@@ -33,7 +33,7 @@ type stream struct {
 // A shard owns the connection like a WebSocket, with the same limits. The query
 // subscribes it, it always has heartbeats, and it cannot send requests.
 func (f *Feed) Stream(ctx *fasthttp.RequestCtx) {
-	request, bad := parseStream(ctx.QueryArgs(), f.set, f.o.MaxSubscriptions, f.desk.channels())
+	request, bad := parseStream(ctx.QueryArgs(), f.set, f.o.MaxSubscriptions, f.channels())
 	if bad != nil {
 		refuse(ctx, fasthttp.StatusBadRequest, bad.code, bad.text, bad.reason, bad.field)
 		return

@@ -18,13 +18,14 @@ type refusal struct{ code, text, reason, field string }
 // parseStream parses the query of a stream: symbols (or symbol) and channels, lists with
 // commas, and depth. The defaults are all symbols, the three market channels, and the
 // WebSocket's depth. Repeated names count once, and unknown parameters are ignored. limit
-// bounds the (channel, symbol) pairs. desk are the desk's channels that exist.
-func parseStream(args *fasthttp.Args, set *market.Instruments, limit int, desk deskChannels) (*request, *refusal) {
+// bounds the (channel, symbol) pairs. others are the channels
+// that exist beside l2, trades and ticker.
+func parseStream(args *fasthttp.Args, set *market.Instruments, limit int, others otherChannels) (*request, *refusal) {
 	book, bad := streamDepth(args)
 	if bad != nil {
 		return nil, bad
 	}
-	channels, bad := streamChannels(args, book, desk)
+	channels, bad := streamChannels(args, book, others)
 	if bad != nil {
 		return nil, bad
 	}
@@ -42,6 +43,11 @@ func parseStream(args *fasthttp.Args, set *market.Instruments, limit int, desk d
 	r := &request{action: subscribe, heartbeat: &heartbeat}
 	for _, in := range symbols {
 		for _, k := range channels {
+			if k == l3 && in.Source != market.Matched {
+				return nil, &refusal{
+					code: "INVALID_FIELD", field: "channels", reason: "unknown_channel", text: "The book of " + in.Symbol + " is a mirror: it has no channel l3.",
+				}
+			}
 			r.topics = append(r.topics, topicRef{in: in, kind: k})
 		}
 	}
@@ -65,7 +71,7 @@ func streamDepth(args *fasthttp.Args) (kind, *refusal) {
 	return book, nil
 }
 
-func streamChannels(args *fasthttp.Args, book kind, desk deskChannels) ([]kind, *refusal) {
+func streamChannels(args *fasthttp.Args, book kind, others otherChannels) ([]kind, *refusal) {
 	if !args.Has("channels") {
 		return []kind{ticker, book, trades}, nil
 	}
@@ -78,7 +84,7 @@ func streamChannels(args *fasthttp.Args, book kind, desk deskChannels) ([]kind, 
 	for _, word := range words {
 		k, known := parseChannel(word, book)
 		switch {
-		case !known || !desk.has(k):
+		case !known || !others.has(k):
 			unknown = append(unknown, word)
 		case !slices.Contains(found, k):
 			found = append(found, k)

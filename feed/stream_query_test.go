@@ -18,7 +18,7 @@ func parseQuery(t testing.TB, query string, most int, desk bool) (*request, *ref
 	}
 	args := &fasthttp.Args{}
 	args.Parse(query)
-	return parseStream(args, set, most, deskChannels{tickets: desk, sales: desk})
+	return parseStream(args, set, most, otherChannels{tickets: desk, sales: desk})
 }
 
 func TestStreamQuery(t *testing.T) {

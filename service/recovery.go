@@ -57,6 +57,7 @@ func (s *Service) open(ctx context.Context) error {
 	if err := s.eng.BeginEpoch(replica); err != nil {
 		return err
 	}
+	s.feed.TrackOrders(state)
 	if err := s.feed.Begin(replica.Market, s.eng.Epoch()); err != nil {
 		return err
 	}

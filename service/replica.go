@@ -66,6 +66,7 @@ func (s *Service) openReplica(replica *engine.Replica) error {
 	if err := errors.Join(s.desk.Reconcile(state.Desk().ReadModel(), state.Seq()), s.history.Skip(state.Seq(), state.At())); err != nil {
 		return err
 	}
+	s.feed.TrackOrders(state)
 	if err := s.feed.Begin(replica.Market, s.eng.Epoch()); err != nil {
 		return err
 	}

@@ -1,25 +1,29 @@
-package feed
+// Package jsonscan reads JSON of clients without allocation.
+package jsonscan
 
 import (
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// scanner parses a client's JSON strictly by RFC 8259: nothing outside of the grammar,
-// valid UTF-8, at most maxDepthJSON levels. Its methods return false at the first error,
+// Scanner parses a client's JSON strictly by RFC 8259: nothing outside of the grammar, and
+// valid UTF-8. Its methods return false at the first error,
 // after which the position is undefined. They do not allocate, and their results alias
 // data.
-type scanner struct {
+type Scanner struct {
 	data []byte
-	pos  int
+	Pos  int // may be set back to where it was
 }
 
-// peek skips white space and returns the next byte, 0 at the end.
-func (s *scanner) peek() byte {
-	for s.pos < len(s.data) {
-		switch c := s.data[s.pos]; c {
+// New returns a scanner of data.
+func New(data []byte) *Scanner { return &Scanner{data: data} }
+
+// Peek skips white space and returns the next byte, 0 at the end.
+func (s *Scanner) Peek() byte {
+	for s.Pos < len(s.data) {
+		switch c := s.data[s.Pos]; c {
 		case ' ', '\t', '\n', '\r':
-			s.pos++
+			s.Pos++
 		default:
 			return c
 		}
@@ -28,25 +32,25 @@ func (s *scanner) peek() byte {
 }
 
 // take consumes c, after white space.
-func (s *scanner) take(c byte) bool {
-	if s.peek() != c || s.pos >= len(s.data) {
+func (s *Scanner) take(c byte) bool {
+	if s.Peek() != c || s.Pos >= len(s.data) {
 		return false
 	}
-	s.pos++
+	s.Pos++
 	return true
 }
 
-// text consumes a string and returns it with its quotes.
-func (s *scanner) text() ([]byte, bool) {
+// Text consumes a string and returns it with its quotes.
+func (s *Scanner) Text() ([]byte, bool) {
 	if !s.take('"') {
 		return nil, false
 	}
-	start := s.pos - 1
-	for s.pos < len(s.data) {
-		switch c := s.data[s.pos]; {
+	start := s.Pos - 1
+	for s.Pos < len(s.data) {
+		switch c := s.data[s.Pos]; {
 		case c == '"':
-			s.pos++
-			return s.data[start:s.pos], true
+			s.Pos++
+			return s.data[start:s.Pos], true
 		case c == '\\':
 			if !s.escape() {
 				return nil, false
@@ -54,32 +58,32 @@ func (s *scanner) text() ([]byte, bool) {
 		case c < ' ':
 			return nil, false
 		case c < utf8.RuneSelf:
-			s.pos++
+			s.Pos++
 		default:
-			r, size := utf8.DecodeRune(s.data[s.pos:])
+			r, size := utf8.DecodeRune(s.data[s.Pos:])
 			if r == utf8.RuneError && size == 1 {
 				return nil, false
 			}
-			s.pos += size
+			s.Pos += size
 		}
 	}
 	return nil, false
 }
 
-func (s *scanner) escape() bool {
-	if s.pos+1 >= len(s.data) {
+func (s *Scanner) escape() bool {
+	if s.Pos+1 >= len(s.data) {
 		return false
 	}
-	switch s.data[s.pos+1] {
+	switch s.data[s.Pos+1] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		s.pos += 2
+		s.Pos += 2
 		return true
 	case 'u':
-		if s.pos+6 > len(s.data) {
+		if s.Pos+6 > len(s.data) {
 			return false
 		}
-		_, ok := hex4(s.data[s.pos+2 : s.pos+6])
-		s.pos += 6
+		_, ok := hex4(s.data[s.Pos+2 : s.Pos+6])
+		s.Pos += 6
 		return ok
 	default:
 		return false
@@ -101,10 +105,10 @@ func hex4(digits []byte) (rune, bool) {
 	return r, true
 }
 
-// number consumes a number and returns it.
-func (s *scanner) number() ([]byte, bool) {
-	s.peek()
-	start := s.pos
+// Number consumes a number and returns it.
+func (s *Scanner) Number() ([]byte, bool) {
+	s.Peek()
+	start := s.Pos
 	s.accept('-')
 	switch {
 	case s.accept('0'):
@@ -123,59 +127,60 @@ func (s *scanner) number() ([]byte, bool) {
 			return nil, false
 		}
 	}
-	return s.data[start:s.pos], true
+	return s.data[start:s.Pos], true
 }
 
-func (s *scanner) accept(c byte) bool {
-	if s.pos >= len(s.data) || s.data[s.pos] != c {
+func (s *Scanner) accept(c byte) bool {
+	if s.Pos >= len(s.data) || s.data[s.Pos] != c {
 		return false
 	}
-	s.pos++
+	s.Pos++
 	return true
 }
 
-func (s *scanner) digits() bool {
-	start := s.pos
-	for s.pos < len(s.data) && s.data[s.pos] >= '0' && s.data[s.pos] <= '9' {
-		s.pos++
+func (s *Scanner) digits() bool {
+	start := s.Pos
+	for s.Pos < len(s.data) && s.data[s.Pos] >= '0' && s.data[s.Pos] <= '9' {
+		s.Pos++
 	}
-	return s.pos > start
+	return s.Pos > start
 }
 
-func (s *scanner) word(w string) bool {
-	s.peek()
-	if len(s.data)-s.pos < len(w) || string(s.data[s.pos:s.pos+len(w)]) != w {
+// Word consumes a literal.
+func (s *Scanner) Word(w string) bool {
+	s.Peek()
+	if len(s.data)-s.Pos < len(w) || string(s.data[s.Pos:s.Pos+len(w)]) != w {
 		return false
 	}
-	s.pos += len(w)
+	s.Pos += len(w)
 	return true
 }
 
-// skip consumes any value of at most depth levels.
-func (s *scanner) skip(depth int) bool {
-	switch c := s.peek(); c {
+// Skip consumes any value of at most depth levels.
+func (s *Scanner) Skip(depth int) bool {
+	switch c := s.Peek(); c {
 	case '{':
-		return depth > 0 && s.object(func([]byte) bool { return s.skip(depth - 1) })
+		return depth > 0 && s.Object(func([]byte) bool { return s.Skip(depth - 1) })
 	case '[':
-		return depth > 0 && s.array(func() bool { return s.skip(depth - 1) })
+		return depth > 0 && s.Array(func() bool { return s.Skip(depth - 1) })
 	case '"':
-		_, ok := s.text()
+		_, ok := s.Text()
 		return ok
 	case 't':
-		return s.word("true")
+		return s.Word("true")
 	case 'f':
-		return s.word("false")
+		return s.Word("false")
 	case 'n':
-		return s.word("null")
+		return s.Word("null")
 	default:
-		_, ok := s.number()
+		_, ok := s.Number()
 		return ok
 	}
 }
 
-// object consumes an object. It calls value with each name in quotes; value must consume
+// Object consumes an object. It calls value with each name in quotes; value must consume
 // the member's value.
-func (s *scanner) object(value func(name []byte) bool) bool {
+func (s *Scanner) Object(value func(name []byte) bool) bool {
 	if !s.take('{') {
 		return false
 	}
@@ -183,7 +188,7 @@ func (s *scanner) object(value func(name []byte) bool) bool {
 		return true
 	}
 	for {
-		name, ok := s.text()
+		name, ok := s.Text()
 		if !ok || !s.take(':') || !value(name) {
 			return false
 		}
@@ -196,8 +201,8 @@ func (s *scanner) object(value func(name []byte) bool) bool {
 	}
 }
 
-// array consumes an array; value must consume each element.
-func (s *scanner) array(value func() bool) bool {
+// Array consumes an array; value must consume each element.
+func (s *Scanner) Array(value func() bool) bool {
 	if !s.take('[') {
 		return false
 	}
@@ -217,11 +222,11 @@ func (s *scanner) array(value func() bool) bool {
 	}
 }
 
-// end reports whether only white space is left.
-func (s *scanner) end() bool { s.peek(); return s.pos == len(s.data) }
+// End reports whether only white space is left.
+func (s *Scanner) End() bool { s.Peek(); return s.Pos == len(s.data) }
 
-// unquote appends the value of a JSON string to dst. A lone surrogate becomes U+FFFD.
-func unquote(dst, text []byte) []byte {
+// Unquote appends the value of a JSON string to dst. A lone surrogate becomes U+FFFD.
+func Unquote(dst, text []byte) []byte {
 	body := text[1 : len(text)-1]
 	for i := 0; i < len(body); i++ {
 		if body[i] != '\\' {
