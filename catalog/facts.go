@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"blockdesk/market"
 )
@@ -480,3 +482,12 @@ const (
 	settlementSymbol = "USDC"
 	settlementRole   = "canonical_settlement_rail"
 )
+
+// Ticker returns the aggregators' name of a pair: "SLUSD_USDC".
+func Ticker(symbol string) string { return strings.ReplaceAll(symbol, "/", "_") }
+
+// asset returns the aggregators' id of a token: its mint, or its symbol without one.
+func (t *Token) asset() string { return cmp.Or(t.Mint, t.Symbol) }
+
+// wasRead reports whether there is a pool and it was read.
+func (p *Pool) wasRead() bool { return p != nil && p.Slot > 0 }

@@ -1,15 +1,7 @@
 package catalog
 
-import (
-	"cmp"
-	"strings"
-)
-
 // The documents of this file have exactly the members of the aggregators' public formats.
 // The HTTP gateway makes the documents that depend on a query.
-
-// Ticker returns the aggregators' name of a pair: "SLUSD_USDC".
-func Ticker(symbol string) string { return strings.ReplaceAll(symbol, "/", "_") }
 
 // geckoTicker is a row of CoinGecko's tickers.
 type geckoTicker struct {
@@ -46,9 +38,6 @@ func CoinGeckoTickers(f *Facts, _ string) any {
 	})
 	return &all
 }
-
-// asset returns the aggregators' id of a token: its mint, or its symbol without one.
-func (t *Token) asset() string { return cmp.Or(t.Mint, t.Symbol) }
 
 // capSummary is a row of CoinMarketCap's summary.
 type capSummary struct {

@@ -89,9 +89,6 @@ type poolReading struct {
 	SeenAt     Time     `json:"ts"`
 }
 
-// wasRead reports whether there is a pool and it was read.
-func (p *Pool) wasRead() bool { return p != nil && p.Slot > 0 }
-
 // record returns onchain_pool_state; nil unless the pool was read.
 func (p *Pool) record() *poolState {
 	if !p.wasRead() {
