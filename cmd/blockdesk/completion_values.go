@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,14 +13,6 @@ import (
 	"blockdesk/service/config"
 	"blockdesk/service/operator"
 )
-
-// completionTimeout bounds a completion's request to a running service, because the user is
-// waiting. Without an answer nothing is offered.
-const completionTimeout = time.Second
-
-// completer returns the possible values of an argument or a flag; a description follows a
-// tab.
-type completer func(cmd *cobra.Command, typed string) []string
 
 // completion is a completer and a directive for the shell.
 type completion struct {

@@ -10,20 +10,9 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
-
-	"blockdesk/persist/quorum"
 )
 
 func main() { os.Exit(mainOn(machine{})) }
-
-// machine is the disk and the clock of the program. Tests use one whose disk fails or whose
-// clock jumps; the zero value is the real machine.
-type machine struct {
-	// disk changes the options of a node's log and stores, such as the file system.
-	disk func(*quorum.Options)
-	// clock is the engine's, in Unix nanoseconds.
-	clock func() int64
-}
 
 // mainOn runs the command line on a machine and returns the exit code.
 func mainOn(on machine) int {

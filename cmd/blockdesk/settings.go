@@ -10,9 +10,11 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"blockdesk/persist/quorum"
 	"blockdesk/service/config"
 	"blockdesk/service/operator"
 )
@@ -30,6 +32,15 @@ type settings struct {
 	machine machine
 	// opened is called with the board's URL when the service listens; nil: not wanted.
 	opened func(ctx context.Context, url string, log *slog.Logger)
+}
+
+// machine is the disk and the clock of the program. Tests use one whose disk fails or whose
+// clock jumps; the zero value is the real machine.
+type machine struct {
+	// disk changes the options of a node's log and stores, such as the file system.
+	disk func(*quorum.Options)
+	// clock is the engine's, in Unix nanoseconds.
+	clock func() int64
 }
 
 // load returns the configuration, with the instruments of this process's group only.
@@ -91,3 +102,11 @@ func printJSON(w io.Writer, v any) error {
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
+
+// completionTimeout bounds a completion's request to a running service, because the user is
+// waiting. Without an answer nothing is offered.
+const completionTimeout = time.Second
+
+// completer returns the possible values of an argument or a flag; a description follows a
+// tab.
+type completer func(cmd *cobra.Command, typed string) []string
