@@ -143,15 +143,6 @@ func (d *deliveries) refused(id market.ClaimID, reason event.Reason, err error) 
 // isGuard reports whether a reason is one of the desk's guard before a delivery.
 func isGuard(r event.Reason) bool { return slices.Contains(guardReasons(), r) }
 
-func guardReasons() []event.Reason {
-	return []event.Reason{event.ReasonLocked, event.ReasonPriceUnavailable, event.ReasonPriceStale, event.ReasonInventory, event.ReasonPriceCorridor}
-}
-
-// isGuardWord is isGuard for the word of a reason.
-func isGuardWord(word string) bool {
-	return slices.ContainsFunc(guardReasons(), func(r event.Reason) bool { return r.String() == word })
-}
-
 // guarded returns the problem of a delivery that waits because the desk's guard refuses
 // it.
 func guarded(id market.ClaimID, r event.Reason) error {

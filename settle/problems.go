@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"blockdesk/desk"
+	"blockdesk/engine/event"
 	"blockdesk/internal/solana/tx"
 	"blockdesk/settle/cosign"
 	"blockdesk/settle/store"
@@ -192,4 +194,13 @@ func problemOfSimulation(text string) string {
 		return problemInventory
 	}
 	return problemSimulation
+}
+
+func guardReasons() []event.Reason {
+	return []event.Reason{event.ReasonLocked, event.ReasonPriceUnavailable, event.ReasonPriceStale, event.ReasonInventory, event.ReasonPriceCorridor}
+}
+
+// isGuardWord is isGuard for the word of a reason.
+func isGuardWord(word string) bool {
+	return slices.ContainsFunc(guardReasons(), func(r event.Reason) bool { return r.String() == word })
 }

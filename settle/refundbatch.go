@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
@@ -18,6 +19,27 @@ import (
 	"blockdesk/settle/search"
 	"blockdesk/settle/store"
 )
+
+// run pays back what is ordered, until ctx ends. It waits without a timer while there is
+// nothing to do.
+func (r *refunder) run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		r.resumeOpen(ctx)
+		for ctx.Err() == nil && r.payBatch(ctx) {
+		}
+		if timer.Stop(); r.hasWork() {
+			timer.Reset(refundCheckEvery)
+		}
+		select {
+		case <-r.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
 
 // payBatch pays the next batch of payments back, and reports whether there was one.
 func (r *refunder) payBatch(ctx context.Context) bool {
@@ -43,20 +65,6 @@ func (r *refunder) payBatch(ctx context.Context) bool {
 		r.pay(ctx, ready)
 	}
 	return true
-}
-
-// stopped returns why no refund is sent at all; empty if none is stopped.
-func (r *refunder) stopped() string {
-	v := r.desk.View()
-	if v == nil {
-		return problemNotReady
-	}
-	for i := range v.Locks {
-		if l := &v.Locks[i]; l.Locked && l.Scope == rfq.LockDeliveries {
-			return problemLocked
-		}
-	}
-	return ""
 }
 
 func (r *refunder) failed(ctx context.Context, payment solana.Signature, err error) {

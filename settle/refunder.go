@@ -3,7 +3,6 @@ package settle
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -176,28 +175,21 @@ func selects(s *desk.RefundSelection, v *rfq.View, p *rfq.Payment) bool {
 	return worth < uint64(s.Under)
 }
 
-// run pays back what is ordered, until ctx ends. It waits without a timer while there is
-// nothing to do.
-func (r *refunder) run(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for ctx.Err() == nil {
-		r.resumeOpen(ctx)
-		for ctx.Err() == nil && r.payBatch(ctx) {
-		}
-		if timer.Stop(); r.hasWork() {
-			timer.Reset(refundCheckEvery)
-		}
-		select {
-		case <-r.wake:
-		case <-timer.C:
-		case <-ctx.Done():
+func (r *refunder) hasWork() bool { return r.count()+len(r.open)+len(r.orphans) > 0 }
+
+// stopped returns why no refund is sent at all; empty if none is stopped.
+func (r *refunder) stopped() string {
+	v := r.desk.View()
+	if v == nil {
+		return problemNotReady
+	}
+	for i := range v.Locks {
+		if l := &v.Locks[i]; l.Locked && l.Scope == rfq.LockDeliveries {
+			return problemLocked
 		}
 	}
-	return nil
+	return ""
 }
-
-func (r *refunder) hasWork() bool { return r.count()+len(r.open)+len(r.orphans) > 0 }
 
 // next returns the payments of the next batch: ordered, due, not failing lately, and on one
 // rail. Orders whose payments are no longer due are dropped.
