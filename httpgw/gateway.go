@@ -81,7 +81,7 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 		if g.shards, err = newShardRouter(o.Shards, o.Now); err != nil {
 			return err
 		}
-		if g.merged, err = newMergedView(g, views, d.Facts); err != nil {
+		if g.merged, err = newMergedView(&g.opts, g.shards, g.desk, views, d.Facts); err != nil {
 			return err
 		}
 		if facts != nil {
@@ -195,4 +195,11 @@ func (g *Gateway) stop(s *server) error {
 		return fmt.Errorf("httpgw: stop %s: %w", wire.SurfaceNames[s.on], err)
 	}
 	return nil
+}
+
+// handler serves one address.
+type handler struct {
+	g      *Gateway
+	on     wire.Surface
+	router *router
 }

@@ -192,3 +192,52 @@ func (o *Options) checkConns() error {
 	}
 	return nil
 }
+
+const minShardSecret = 32 // bytes
+
+// Shards configures the shards. It must be the same in all of them, except Own.
+type Shards struct {
+	Own    market.ShardID // this shard
+	All    []Shard        // 2..market.MaxShards, including this one
+	Secret []byte         // key of signatures between gateways, at least 32 bytes
+	// Timeout bounds a request to another shard, including all tries.
+	Timeout time.Duration
+	MaxOpen int // requests in progress to one shard; more are answered OVERLOADED
+}
+
+// Shard is one shard.
+type Shard struct {
+	Name   string // lower case letters, digits and dashes
+	Number market.ShardID
+	// Instruments are the shard's instruments in its own order. Their IDs are ignored.
+	Instruments []market.Instrument
+	Nodes       []ShardNode
+}
+
+// ShardNode has the URLs of one process of a shard, without a slash at the end. WS is
+// only for the pages and may be empty.
+type ShardNode struct{ Base, API, WS string }
+
+// Validate reports the first invalid field.
+func (o *Shards) Validate() error {
+	switch {
+	case len(o.All) < 2 || len(o.All) > market.MaxShards:
+		return fmt.Errorf("httpgw: %d groups, want 2 to %d", len(o.All), market.MaxShards)
+	case len(o.Secret) < minShardSecret:
+		return fmt.Errorf("httpgw: the groups' secret has %d bytes, want %d or more", len(o.Secret), minShardSecret)
+	case o.Timeout <= 0 || o.MaxOpen < 1:
+		return errors.New("httpgw: groups: timeout and max_open must be positive")
+	}
+	numbers := map[market.ShardID]bool{}
+	for i := range o.All {
+		g := &o.All[i]
+		if g.Name == "" || g.Number < 1 || g.Number > market.MaxShards || numbers[g.Number] || len(g.Nodes) == 0 {
+			return fmt.Errorf("httpgw: group %d (%s) needs a name, nodes and a unique number of 1 to %d", g.Number, g.Name, market.MaxShards)
+		}
+		numbers[g.Number] = true
+	}
+	if !numbers[o.Own] {
+		return fmt.Errorf("httpgw: group %d is not among the groups", o.Own)
+	}
+	return nil
+}

@@ -141,3 +141,12 @@ func healthPage(health func() any) func([]byte) (*wire.Page, *wire.Problem) {
 		return &wire.Page{Body: body}, nil
 	}
 }
+
+// match is a request with its endpoint. Byte slices alias fasthttp's buffer.
+type match struct {
+	header               wire.Header
+	path, query, segment []byte
+	node                 *node     // nil = unknown path
+	endpoint             *endpoint // nil = unknown path or method, or OPTIONS
+	stats                *routeStats
+}

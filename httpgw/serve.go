@@ -11,22 +11,6 @@ import (
 	"blockdesk/market"
 )
 
-// handler serves one address.
-type handler struct {
-	g      *Gateway
-	on     wire.Surface
-	router *router
-}
-
-// match is a request with its endpoint. Byte slices alias fasthttp's buffer.
-type match struct {
-	header               wire.Header
-	path, query, segment []byte
-	node                 *node     // nil = unknown path
-	endpoint             *endpoint // nil = unknown path or method, or OPTIONS
-	stats                *routeStats
-}
-
 // match finds the endpoint of a request. The problem is one that does not depend on the
 // body, and it costs the client no token.
 func (d *handler) match(ctx *fasthttp.RequestCtx) (m match, bad *wire.Problem) {

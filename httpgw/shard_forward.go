@@ -5,15 +5,79 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"blockdesk/catalog"
+	"blockdesk/engine"
+	"blockdesk/httpgw/shardwire"
 	"blockdesk/httpgw/wire"
+	"blockdesk/market"
 )
+
+const (
+	// maxShardAnswer bounds an answer of another shard, in bytes.
+	maxShardAnswer = 8 << 20
+	// maxForwards bounds the nodes that one request is sent to.
+	maxForwards = 4
+	// shardIdle is how long an idle connection to another shard is kept. It is shorter
+	// than IdleTimeout, so that this end closes it and no request meets a closed one.
+	shardIdle = 5 * time.Second
+	// retryShardS is the Retry-After if another shard does not answer: a failover takes
+	// about a second.
+	retryShardS = 1
+)
+
+// shardRouter finds the shard that owns a request and forwards to it.
+type shardRouter struct {
+	own     market.ShardID
+	name    string     // ours
+	macs    *sync.Pool // see newMACs
+	timeout time.Duration
+	now     func() int64 // Unix nanoseconds
+	// The other shards by what clients name: the numbers in ids, and symbols and tickers.
+	byNumber map[market.ShardID]*remoteShard
+	byName   map[string]*remoteShard
+	all      []*remoteShard // in the order of the configuration
+
+	forwarded *prometheus.CounterVec // by shard and outcome
+}
+
+func newShardRouter(o *Shards, now func() int64) (*shardRouter, error) {
+	r := &shardRouter{
+		own: o.Own, macs: newMACs(o.Secret), timeout: o.Timeout, now: now,
+		byNumber: map[market.ShardID]*remoteShard{}, byName: map[string]*remoteShard{},
+		forwarded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "blockdesk_http_forwarded_requests_total",
+			Help: "Requests forwarded to another group, by group and outcome: answered, unreachable, overloaded.",
+		}, []string{"group", "outcome"}),
+	}
+	for i := range o.All {
+		g := &o.All[i]
+		if g.Number == o.Own {
+			r.name = g.Name
+			continue
+		}
+		remote, err := newRemoteShard(g, o)
+		if err != nil {
+			return nil, err
+		}
+		remote.answered = r.forwarded.WithLabelValues(g.Name, "answered")
+		r.all = append(r.all, remote)
+		r.byNumber[g.Number] = remote
+		for j := range g.Instruments {
+			symbol := g.Instruments[j].Symbol
+			r.byName[symbol], r.byName[catalog.Ticker(symbol)] = remote, remote
+		}
+	}
+	return r, nil
+}
 
 // remoteShard is another shard with the connections to its nodes.
 type remoteShard struct {
@@ -31,6 +95,27 @@ type remoteShard struct {
 type remoteNode struct {
 	base, api             string
 	baseClient, apiClient *fasthttp.HostClient
+}
+
+// partialDesk is another shard's desk with the best prices of its books. Its instruments
+// have the numbers of mergedView.
+type partialDesk struct {
+	*shardwire.Desk
+	at   int64  // when it was requested, on Options.Clock
+	raw  []byte // the encoding of Desk
+	tops []engine.View
+}
+
+// partialFacts is another shard's share of the catalog's facts.
+type partialFacts struct {
+	*shardwire.Facts
+	at int64
+}
+
+// partialResponses are the last responses of a shard; nil = none yet.
+type partialResponses struct {
+	desk  atomic.Pointer[partialDesk]
+	facts atomic.Pointer[partialFacts]
 }
 
 func newRemoteShard(g *Shard, o *Shards) (*remoteShard, error) {
@@ -264,4 +349,21 @@ func (r *shardRouter) close() {
 			to.nodes[i].apiClient.CloseIdleConnections()
 		}
 	}
+}
+
+func shardUnreachable(reason, text string) *wire.Problem {
+	return &wire.Problem{Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeGroupUnreachable, Reason: reason, RetryS: retryShardS, Text: text}
+}
+
+// hostOf returns host and port of a URL.
+func hostOf(text string) (host string, secure bool, err error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return "", false, fmt.Errorf("httpgw: %q is not an address of a group: want http://host or https://host", text)
+	}
+	host, secure = u.Host, u.Scheme == "https"
+	if u.Port() == "" {
+		host = fasthttp.AddMissingPort(host, secure)
+	}
+	return host, secure, nil
 }

@@ -12,6 +12,7 @@ import (
 	"blockdesk/engine/rfq"
 	marketapi "blockdesk/httpgw/market"
 	rfqapi "blockdesk/httpgw/rfq"
+	"blockdesk/httpgw/terms"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
@@ -52,19 +53,19 @@ type mergedFacts struct {
 // choice).
 const reasonUnreachable = "group_unreachable"
 
-func newMergedView(g *Gateway, views catalog.Views, facts func() *catalog.Facts) (*mergedView, error) {
+func newMergedView(o *Options, shards *shardRouter, desk terms.Desk, views catalog.Views, facts func() *catalog.Facts) (*mergedView, error) {
 	w := &mergedView{
-		own: views, shards: g.shards, first: map[*remoteShard]market.InstrumentID{}, clock: g.opts.Clock, ownFacts: facts,
+		own: views, shards: shards, first: map[*remoteShard]market.InstrumentID{}, clock: o.Clock, ownFacts: facts,
 	}
-	if g.desk != nil {
-		w.desk = g.desk
+	if desk != nil {
+		w.desk = desk
 	}
 	var all []market.Instrument
-	for i := range g.opts.Instruments.Len() {
-		all = append(all, *g.opts.Instruments.Get(market.InstrumentID(i)))
+	for i := range o.Instruments.Len() {
+		all = append(all, *o.Instruments.Get(market.InstrumentID(i)))
 		w.shardOf = append(w.shardOf, nil)
 	}
-	for _, to := range g.shards.all {
+	for _, to := range shards.all {
 		w.first[to] = market.InstrumentID(len(all))
 		for _, in := range to.Instruments {
 			in.ID = market.InstrumentID(len(all))

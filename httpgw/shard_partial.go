@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -32,27 +31,6 @@ const (
 	pathPartialDesk  = pathPartials + "desk"
 	pathPartialFacts = pathPartials + "facts"
 )
-
-// partialDesk is another shard's desk with the best prices of its books. Its instruments
-// have the numbers of mergedView.
-type partialDesk struct {
-	*shardwire.Desk
-	at   int64  // when it was requested, on Options.Clock
-	raw  []byte // the encoding of Desk
-	tops []engine.View
-}
-
-// partialFacts is another shard's share of the catalog's facts.
-type partialFacts struct {
-	*shardwire.Facts
-	at int64
-}
-
-// partialResponses are the last responses of a shard; nil = none yet.
-type partialResponses struct {
-	desk  atomic.Pointer[partialDesk]
-	facts atomic.Pointer[partialFacts]
-}
 
 // servePartial answers another gateway's request for a partial response and reports
 // whether it did. For all others the path does not exist.

@@ -2,17 +2,10 @@ package httpgw
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"net/netip"
-	"net/url"
-	"sync"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
-	"blockdesk/catalog"
 	"blockdesk/httpgw/site"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
@@ -22,113 +15,6 @@ import (
 // engine of its own. A client may send any request to any shard. The gateway forwards a
 // request that another shard owns and returns that shard's answer. A request is
 // forwarded at most once and admitted once, where it came in; see internalRequest.
-
-const (
-	// maxShardAnswer bounds an answer of another shard, in bytes.
-	maxShardAnswer = 8 << 20
-	// maxForwards bounds the nodes that one request is sent to.
-	maxForwards = 4
-	// shardIdle is how long an idle connection to another shard is kept. It is shorter
-	// than IdleTimeout, so that this end closes it and no request meets a closed one.
-	shardIdle = 5 * time.Second
-	// retryShardS is the Retry-After if another shard does not answer: a failover takes
-	// about a second.
-	retryShardS = 1
-
-	minShardSecret = 32 // bytes
-)
-
-// Shards configures the shards. It must be the same in all of them, except Own.
-type Shards struct {
-	Own    market.ShardID // this shard
-	All    []Shard        // 2..market.MaxShards, including this one
-	Secret []byte         // key of signatures between gateways, at least 32 bytes
-	// Timeout bounds a request to another shard, including all tries.
-	Timeout time.Duration
-	MaxOpen int // requests in progress to one shard; more are answered OVERLOADED
-}
-
-// Shard is one shard.
-type Shard struct {
-	Name   string // lower case letters, digits and dashes
-	Number market.ShardID
-	// Instruments are the shard's instruments in its own order. Their IDs are ignored.
-	Instruments []market.Instrument
-	Nodes       []ShardNode
-}
-
-// ShardNode has the URLs of one process of a shard, without a slash at the end. WS is
-// only for the pages and may be empty.
-type ShardNode struct{ Base, API, WS string }
-
-// Validate reports the first invalid field.
-func (o *Shards) Validate() error {
-	switch {
-	case len(o.All) < 2 || len(o.All) > market.MaxShards:
-		return fmt.Errorf("httpgw: %d groups, want 2 to %d", len(o.All), market.MaxShards)
-	case len(o.Secret) < minShardSecret:
-		return fmt.Errorf("httpgw: the groups' secret has %d bytes, want %d or more", len(o.Secret), minShardSecret)
-	case o.Timeout <= 0 || o.MaxOpen < 1:
-		return errors.New("httpgw: groups: timeout and max_open must be positive")
-	}
-	numbers := map[market.ShardID]bool{}
-	for i := range o.All {
-		g := &o.All[i]
-		if g.Name == "" || g.Number < 1 || g.Number > market.MaxShards || numbers[g.Number] || len(g.Nodes) == 0 {
-			return fmt.Errorf("httpgw: group %d (%s) needs a name, nodes and a unique number of 1 to %d", g.Number, g.Name, market.MaxShards)
-		}
-		numbers[g.Number] = true
-	}
-	if !numbers[o.Own] {
-		return fmt.Errorf("httpgw: group %d is not among the groups", o.Own)
-	}
-	return nil
-}
-
-// shardRouter finds the shard that owns a request and forwards to it.
-type shardRouter struct {
-	own     market.ShardID
-	name    string     // ours
-	macs    *sync.Pool // see newMACs
-	timeout time.Duration
-	now     func() int64 // Unix nanoseconds
-	// The other shards by what clients name: the numbers in ids, and symbols and tickers.
-	byNumber map[market.ShardID]*remoteShard
-	byName   map[string]*remoteShard
-	all      []*remoteShard // in the order of the configuration
-
-	forwarded *prometheus.CounterVec // by shard and outcome
-}
-
-func newShardRouter(o *Shards, now func() int64) (*shardRouter, error) {
-	r := &shardRouter{
-		own: o.Own, macs: newMACs(o.Secret), timeout: o.Timeout, now: now,
-		byNumber: map[market.ShardID]*remoteShard{}, byName: map[string]*remoteShard{},
-		forwarded: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "blockdesk_http_forwarded_requests_total",
-			Help: "Requests forwarded to another group, by group and outcome: answered, unreachable, overloaded.",
-		}, []string{"group", "outcome"}),
-	}
-	for i := range o.All {
-		g := &o.All[i]
-		if g.Number == o.Own {
-			r.name = g.Name
-			continue
-		}
-		remote, err := newRemoteShard(g, o)
-		if err != nil {
-			return nil, err
-		}
-		remote.answered = r.forwarded.WithLabelValues(g.Name, "answered")
-		r.all = append(r.all, remote)
-		r.byNumber[g.Number] = remote
-		for j := range g.Instruments {
-			symbol := g.Instruments[j].Symbol
-			r.byName[symbol], r.byName[catalog.Ticker(symbol)] = remote, remote
-		}
-	}
-	return r, nil
-}
 
 // route admits a request, unless another gateway has admitted it, and forwards it if
 // another shard owns it. It reports whether it has answered the request.
@@ -289,10 +175,6 @@ func (to *remoteShard) redirect(ctx *fasthttp.RequestCtx) *wire.Problem {
 	}
 }
 
-func shardUnreachable(reason, text string) *wire.Problem {
-	return &wire.Problem{Status: fasthttp.StatusServiceUnavailable, Code: wire.CodeGroupUnreachable, Reason: reason, RetryS: retryShardS, Text: text}
-}
-
 // misrouted is the answer to a gateway that forwarded a request which this shard does
 // not own.
 func misrouted() *wire.Problem {
@@ -318,19 +200,6 @@ func (g *Gateway) takerOf(ctx *fasthttp.RequestCtx) (market.Address, *wire.Probl
 		return h.taker, nil
 	}
 	return g.dvp.Taker(&ctx.Request.Header)
-}
-
-// hostOf returns host and port of a URL.
-func hostOf(text string) (host string, secure bool, err error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", false, fmt.Errorf("httpgw: %q is not an address of a group: want http://host or https://host", text)
-	}
-	host, secure = u.Host, u.Scheme == "https"
-	if u.Port() == "" {
-		host = fasthttp.AddMissingPort(host, secure)
-	}
-	return host, secure, nil
 }
 
 // boardShards returns the other shards with the URLs of their first nodes.
