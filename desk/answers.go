@@ -1,19 +1,5 @@
 package desk
 
-import (
-	"encoding/binary"
-	"fmt"
-
-	"blockdesk/persist/kv"
-)
-
-// A prune deletes at most twice as many answers as were added since the last one, and
-// pruneExtra more, and at most pruneMax: more than one commit can add.
-const (
-	pruneExtra = 256
-	pruneMax   = 16 << 10
-)
-
 // writeAnswer stores the answer to the key of the request that has just ended. The
 // first answer stays until it is KeyTTL old.
 func (f *projector) writeAnswer(r *Result) error {
@@ -58,57 +44,5 @@ func (f *projector) answeredAt(id *[16]byte) (at int64, ok bool, err error) {
 	return a.result.At, true, nil
 }
 
-// prune deletes answers older than KeyTTL, by the time of the last outcome, and the
-// oldest ones beyond MaxKeys; a bounded number. The batch must be empty.
-func (f *projector) prune() error {
-	budget := min(2*f.newKeys+pruneExtra, pruneMax)
-	f.newKeys = 0
-	if !f.overLimit() && !f.expired(f.oldest) {
-		return nil
-	}
-	f.oldest = noAnswer
-	var last []byte
-	err := kv.Each(f.desk.store, f.pruneFrom, []byte{keyAge + 1}, func(key, _ []byte) error {
-		if len(key) != ageKeySize {
-			return fmt.Errorf("%w: the key %x of an answer's age", ErrLayout, key)
-		}
-		at := int64(binary.BigEndian.Uint64(key[1:]))
-		if budget == 0 || !f.overLimit() && !f.expired(at) {
-			f.oldest = at
-			return kv.ErrStop
-		}
-		budget--
-		f.keys--
-		f.batch.Delete(key)
-		f.batch.Delete(answerKey(f.keyScratch[:0], (*[16]byte)(key[9:])))
-		last = append(last[:0], key...)
-		return nil
-	})
-	if err != nil || last == nil {
-		return err
-	}
-	// A scan from the start would pass over all tombstones.
-	f.pruneFrom = kv.After(last)
-	return f.commit(false)
-}
-
-func (f *projector) overLimit() bool { return f.keys > uint64(f.desk.o.MaxKeys) }
-
 // expired reports whether an answer of time at is older than KeyTTL.
 func (f *projector) expired(at int64) bool { return f.at-at >= int64(f.desk.o.KeyTTL) }
-
-func (f *projector) deleteAnswersAfter(seq uint64) error {
-	return f.sweep(keyAnswer, func(key, value []byte) error {
-		if len(key) != answerKeySize {
-			return fmt.Errorf("%w: the key %x of an answer", ErrLayout, key)
-		}
-		a, err := parseAnswer(value)
-		if err != nil || a.seq <= seq {
-			return err
-		}
-		f.keys--
-		f.batch.Delete(key)
-		f.batch.Delete(ageKey(nil, a.result.At, (*[16]byte)(key[1:])))
-		return nil
-	})
-}

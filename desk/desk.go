@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
 	"blockdesk/persist/kv"
@@ -18,21 +17,13 @@ import (
 // New, Replay, then Start or Reconcile, then Run. Do, View, Claim and Stats may be
 // called from any goroutine after Start, as long as the store is open.
 type Desk struct {
-	o         Options
+	shared
 	submit    Submitter
-	store     *projection.Store
-	table     table
 	projector projector
-	view      atomic.Pointer[rfq.View]
 
 	running atomic.Bool
 	failed  chan struct{} // closed: the engine is read-only for good, or the store has failed
 	stopped chan struct{} // closed: Run has returned
-
-	counts struct {
-		busy, timeouts, replayed, conflicts atomic.Uint64
-		claims                              [rfq.ClaimRefundDue + 1]atomic.Uint64 // records, by state
-	}
 }
 
 // New returns a Desk over a store, which it reads.
@@ -40,12 +31,10 @@ func New(o Options, submit Submitter, store kv.Store) (*Desk, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	d := &Desk{
-		o: o.withDefaults(), submit: submit,
-		failed: make(chan struct{}), stopped: make(chan struct{}),
-	}
+	d := &Desk{submit: submit, failed: make(chan struct{}), stopped: make(chan struct{})}
+	d.o = o.withDefaults()
 	d.table.init(d.o.MaxWaiting)
-	d.projector.init(d)
+	d.projector.init(&d.shared)
 	var err error
 	if d.store, err = projection.Open(kv.Named(store, "desk store"), d.projector.layout()); err != nil {
 		return nil, err
@@ -166,20 +155,6 @@ func (d *Desk) watchStore(ctx context.Context) {
 	}
 }
 
-// submitError returns the desk's error for an error of the engine.
-func (d *Desk) submitError(err error) error {
-	switch {
-	case errors.Is(err, engine.ErrFull):
-		d.counts.busy.Add(1)
-		return ErrBusy
-	case errors.Is(err, engine.ErrReadOnly):
-		return ErrReadOnly
-	case errors.Is(err, engine.ErrStopped):
-		return ErrStopped
-	}
-	return fmt.Errorf("desk: cannot submit the request: %w", err)
-}
-
 // Stats are the current figures, each read by itself.
 type Stats struct {
 	Waiting   int    // calls of Do, and keyed requests in flight without a caller
@@ -191,12 +166,6 @@ type Stats struct {
 	Conflicts uint64
 	// Claims counts the records of claims, by state.
 	Claims [rfq.ClaimRefundDue + 1]uint64
-}
-
-func (d *Desk) count(s rfq.ClaimState) {
-	if int(s) < len(d.counts.claims) {
-		d.counts.claims[s].Add(1)
-	}
 }
 
 // Stats returns the current figures.

@@ -19,26 +19,6 @@ type Submitter interface {
 	SubmitAll([]engine.Command) error
 }
 
-// Result is the outcome of a request, with the records of what it made or changed as
-// they were then. It is shared and read-only.
-type Result struct {
-	rfq.Outcome
-	Quote   *rfq.Quote
-	Claim   *rfq.Claim
-	Ticket  *rfq.Ticket // the ticket that Outcome.Ticket names
-	Payment *rfq.Payment
-	// Replayed is set if this is the stored answer to an earlier request with the
-	// same key.
-	Replayed bool
-}
-
-// asReplayed returns r as the answer to a later request with its key.
-func (r *Result) asReplayed() *Result {
-	c := *r
-	c.Replayed = true
-	return &c
-}
-
 // Do submits r and returns its durable outcome. It sets r's Token, and owns r until it
 // returns. Any goroutine; it blocks at most Options.Timeout.
 //
@@ -182,6 +162,20 @@ func (d *Desk) send(f *inflight, r rfq.Request, w *waiter) error {
 		return d.submitError(err)
 	}
 	return nil
+}
+
+// submitError returns the desk's error for an error of the engine.
+func (d *Desk) submitError(err error) error {
+	switch {
+	case errors.Is(err, engine.ErrFull):
+		d.counts.busy.Add(1)
+		return ErrBusy
+	case errors.Is(err, engine.ErrReadOnly):
+		return ErrReadOnly
+	case errors.Is(err, engine.ErrStopped):
+		return ErrStopped
+	}
+	return fmt.Errorf("desk: submitting: %w", err)
 }
 
 // await waits for the outcome of f, which was sent.

@@ -24,10 +24,12 @@ type History struct {
 // Claim returns a claim's history; false if the desk has never had the claim. It
 // reads the store and may be called from any goroutine. Errors: ErrLayout, errors
 // of the store.
-func (d *Desk) Claim(id market.ClaimID) (*History, bool, error) {
+func (d *Desk) Claim(id market.ClaimID) (*History, bool, error) { return readHistory(d.store, id) }
+
+func readHistory(store kv.Reader, id market.ClaimID) (*History, bool, error) {
 	var h History
 	lo := binary.BigEndian.AppendUint64([]byte{keyHistory}, uint64(id))
-	err := kv.Each(d.store, lo, historyEnd(id), func(key, value []byte) error {
+	err := kv.Each(store, lo, historyEnd(id), func(key, value []byte) error {
 		claim, payment, err := parseEntry(value)
 		switch {
 		case err != nil:
@@ -104,28 +106,4 @@ func (f *projector) writePaymentClaim(p *rfq.Payment) {
 	f.keyScratch = paymentKey(f.keyScratch[:0], &p.Signature, f.seq)
 	f.scratch = appendPaymentClaim(f.scratch[:0], p.Claim)
 	f.batch.Set(f.keyScratch, f.scratch)
-}
-
-func (f *projector) deleteHistoryAfter(seq uint64) error {
-	for _, entries := range []struct {
-		kind        byte
-		size, seqAt int
-	}{
-		{keyHistory, historyKeySize, 1 + 8},
-		{keyPayment, paymentKeySize, 1 + 64},
-	} {
-		err := f.sweep(entries.kind, func(key, _ []byte) error {
-			if len(key) != entries.size {
-				return fmt.Errorf("%w: %x is not the key of a claim's history", ErrLayout, key)
-			}
-			if binary.BigEndian.Uint64(key[entries.seqAt:]) > seq {
-				f.batch.Delete(key)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
+	"blockdesk/persist/projection"
 )
 
 // shards is the number of locks of each table. A power of two.
@@ -250,4 +251,43 @@ func (t *table) abandon(f *inflight, w *waiter, endRequest bool) (slotKept, ok b
 		t.remove(f)
 	}
 	return slotKept, true
+}
+
+// Result is the outcome of a request, with the records of what it made or changed as
+// they were then. It is shared and read-only.
+type Result struct {
+	rfq.Outcome
+	Quote   *rfq.Quote
+	Claim   *rfq.Claim
+	Ticket  *rfq.Ticket // the ticket that Outcome.Ticket names
+	Payment *rfq.Payment
+	// Replayed is set if this is the stored answer to an earlier request with the
+	// same key.
+	Replayed bool
+}
+
+// asReplayed returns r as the answer to a later request with its key.
+func (r *Result) asReplayed() *Result {
+	c := *r
+	c.Replayed = true
+	return &c
+}
+
+// shared is what the callers of Desk and its projector both use.
+type shared struct {
+	o     Options
+	store *projection.Store
+	table table
+	view  atomic.Pointer[rfq.View]
+
+	counts struct {
+		busy, timeouts, replayed, conflicts atomic.Uint64
+		claims                              [rfq.ClaimRefundDue + 1]atomic.Uint64 // records, by state
+	}
+}
+
+func (d *shared) count(s rfq.ClaimState) {
+	if int(s) < len(d.counts.claims) {
+		d.counts.claims[s].Add(1)
+	}
 }

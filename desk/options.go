@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
 
@@ -131,4 +132,20 @@ func (o Options) Validate() error {
 		}
 	}
 	return nil
+}
+
+// Sale is a settled claim. The sales of an instrument are numbered from 1 without gaps, in
+// the order in which they settled; the totals include the sale itself.
+type Sale struct {
+	Number uint64
+	Seq    uint64    // of the command that settled it
+	Claim  rfq.Claim // as it settled; ChangedAt is when
+	Totals SalesTotals
+}
+
+// SalesTotals sums up an instrument's sales since the desk's first one.
+type SalesTotals struct {
+	Count     uint64
+	VolumeUSD market.USD
+	FeesUSD   market.USD // each at the rate of its own terms, rounded down
 }

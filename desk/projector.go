@@ -3,6 +3,7 @@ package desk
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ const (
 // bytes, because the cursor moves over whole commands only, and the projector applies
 // a command from its first event.
 type projector struct {
-	desk    *Desk
+	desk    *shared
 	reader  rfq.Reader
 	started bool
 	board   *rfq.ReadModel // before Start only its tickets are the desk's
@@ -91,7 +92,7 @@ type answered struct {
 	result *Result
 }
 
-func (f *projector) init(d *Desk) {
+func (f *projector) init(d *shared) {
 	f.desk = d
 	f.sales.init()
 	f.changedTickets = map[market.TicketID]struct{}{}
@@ -435,3 +436,46 @@ func (f *projector) commit(sync bool) error {
 	f.committedKeys.Store(f.keys)
 	return nil
 }
+
+// A prune deletes at most twice as many answers as were added since the last one, and
+// pruneExtra more, and at most pruneMax: more than one commit can add.
+const (
+	pruneExtra = 256
+	pruneMax   = 16 << 10
+)
+
+// prune deletes answers older than KeyTTL, by the time of the last outcome, and the
+// oldest ones beyond MaxKeys; a bounded number. The batch must be empty.
+func (f *projector) prune() error {
+	budget := min(2*f.newKeys+pruneExtra, pruneMax)
+	f.newKeys = 0
+	if !f.overLimit() && !f.expired(f.oldest) {
+		return nil
+	}
+	f.oldest = noAnswer
+	var last []byte
+	err := kv.Each(f.desk.store, f.pruneFrom, []byte{keyAge + 1}, func(key, _ []byte) error {
+		if len(key) != ageKeySize {
+			return fmt.Errorf("%w: age key %x", ErrLayout, key)
+		}
+		at := int64(binary.BigEndian.Uint64(key[1:]))
+		if budget == 0 || !f.overLimit() && !f.expired(at) {
+			f.oldest = at
+			return kv.ErrStop
+		}
+		budget--
+		f.keys--
+		f.batch.Delete(key)
+		f.batch.Delete(answerKey(f.keyScratch[:0], (*[16]byte)(key[9:])))
+		last = append(last[:0], key...)
+		return nil
+	})
+	if err != nil || last == nil {
+		return err
+	}
+	// A scan from the start would pass over all tombstones.
+	f.pruneFrom = kv.After(last)
+	return f.commit(false)
+}
+
+func (f *projector) overLimit() bool { return f.keys > uint64(f.desk.o.MaxKeys) }

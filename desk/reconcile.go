@@ -2,6 +2,8 @@ package desk
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/persist/kv"
@@ -66,4 +68,59 @@ func (f *projector) sweep(kind byte, visit func(key, value []byte) error) error 
 		}
 	}
 	return nil
+}
+
+func (f *projector) deleteHistoryAfter(seq uint64) error {
+	for _, entries := range []struct {
+		kind        byte
+		size, seqAt int
+	}{
+		{keyHistory, historyKeySize, 1 + 8},
+		{keyPayment, paymentKeySize, 1 + 64},
+	} {
+		err := f.sweep(entries.kind, func(key, _ []byte) error {
+			if len(key) != entries.size {
+				return fmt.Errorf("%w: key %x", ErrLayout, key)
+			}
+			if binary.BigEndian.Uint64(key[entries.seqAt:]) > seq {
+				f.batch.Delete(key)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteSalesAfter deletes the sales of commands after seq.
+func (f *projector) deleteSalesAfter(seq uint64) error {
+	f.sales.init()
+	return f.sweep(keySale, func(key, value []byte) error {
+		if bytes.Equal(key, []byte{keySale}) {
+			return nil
+		}
+		s, err := parseSale(key, value)
+		if err == nil && s.Seq > seq {
+			f.batch.Delete(key)
+		}
+		return err
+	})
+}
+
+func (f *projector) deleteAnswersAfter(seq uint64) error {
+	return f.sweep(keyAnswer, func(key, value []byte) error {
+		if len(key) != answerKeySize {
+			return fmt.Errorf("%w: answer key %x", ErrLayout, key)
+		}
+		a, err := parseAnswer(value)
+		if err != nil || a.seq <= seq {
+			return err
+		}
+		f.keys--
+		f.batch.Delete(key)
+		f.batch.Delete(ageKey(nil, a.result.At, (*[16]byte)(key[1:])))
+		return nil
+	})
 }

@@ -1,7 +1,6 @@
 package desk
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -18,22 +17,6 @@ const MaxSales = 1000
 
 // ErrLimit is returned by Sales for a limit that is not 1 to MaxSales.
 var ErrLimit = errors.New("desk: limit out of range")
-
-// Sale is a settled claim. The sales of an instrument are numbered from 1 without gaps, in
-// the order in which they settled; the totals include the sale itself.
-type Sale struct {
-	Number uint64
-	Seq    uint64    // of the command that settled it
-	Claim  rfq.Claim // as it settled; ChangedAt is when
-	Totals SalesTotals
-}
-
-// SalesTotals sums up an instrument's sales since the desk's first one.
-type SalesTotals struct {
-	Count     uint64
-	VolumeUSD market.USD
-	FeesUSD   market.USD // each at the rate of its own terms, rounded down
-}
 
 // Sales returns the sales of an instrument with numbers below before, newest first, at most
 // limit; before 0 means from the newest. limit is 1 to MaxSales. It reads the store and may
@@ -121,7 +104,7 @@ func (f *projector) writeSale(c *rfq.Claim) error {
 	if _, ok := l.settled[c.ID]; ok || f.storeFailed() {
 		return nil
 	}
-	before, known, err := f.desk.Claim(c.ID)
+	before, known, err := readHistory(f.desk.store, c.ID)
 	if err != nil {
 		return err
 	}
@@ -196,21 +179,6 @@ func (f *projector) loadSales() error {
 	}
 	f.batch.Set([]byte{keySale}, []byte{valueVersion})
 	return nil
-}
-
-// deleteSalesAfter deletes the sales of commands after seq.
-func (f *projector) deleteSalesAfter(seq uint64) error {
-	f.sales.init()
-	return f.sweep(keySale, func(key, value []byte) error {
-		if bytes.Equal(key, []byte{keySale}) {
-			return nil
-		}
-		s, err := parseSale(key, value)
-		if err == nil && s.Seq > seq {
-			f.batch.Delete(key)
-		}
-		return err
-	})
 }
 
 func appendSale(dst []byte, s *Sale) []byte {
