@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -77,5 +78,21 @@ func (d *DiskWatch) check() {
 	}
 	if d.o.DiskLow != nil {
 		d.o.DiskLow(low)
+	}
+}
+
+// every calls f at once and then every d, until ctx ends or f fails.
+func every(ctx context.Context, d time.Duration, f func() error) error {
+	t := time.NewTicker(d)
+	defer t.Stop()
+	for {
+		if err := f(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
 	}
 }

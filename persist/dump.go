@@ -125,21 +125,3 @@ func appendCommandJSON(dst []byte, c *engine.Command) []byte {
 	o.text("ref", string(c.RefText()))
 	return append(o.dst, '}', '\n')
 }
-
-// appendJSONText writes bytes as a JSON string, and every byte outside printable ASCII
-// as its code point, so that no id is lost or misread.
-func appendJSONText(dst, text []byte) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	for _, b := range text {
-		switch {
-		case b == '"' || b == '\\':
-			dst = append(dst, '\\', b)
-		case b < ' ' || b > '~':
-			dst = append(dst, '\\', 'u', '0', '0', hex[b>>4], hex[b&15])
-		default:
-			dst = append(dst, b)
-		}
-	}
-	return append(dst, '"')
-}

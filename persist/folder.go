@@ -10,6 +10,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
+// ErrNoStore says that the folder has no journal.
+var ErrNoStore = errors.New("the folder has no journal")
+
 // folder is what Store, EntryLog and the tools share: a folder that one process locks
 // at a time, with a Pebble database, the high-water mark that records how far the data
 // reached, and the fault that makes both read-only.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"blockdesk/engine"
+
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -111,6 +113,33 @@ func (l layout) create(o *pebble.Options, f *fault) error {
 	}
 	if err = errors.Join(err, m.close()); err != nil {
 		return fmt.Errorf("creating journal %s: %w", l.dir, err)
+	}
+	return nil
+}
+
+// loadSnapshot reads a snapshot, restores its replica and checks it against the header.
+func (l layout) loadSnapshot(seq uint64, o engine.StateOptions) (snapshot, *engine.Replica, error) {
+	snap, data, err := readSnapshot(l.fs, l.snapshot(seq), true)
+	if err != nil {
+		return snap, nil, err
+	}
+	r, err := engine.RestoreReplica(data, o)
+	if errors.Is(err, engine.ErrVersion) {
+		return snap, nil, err
+	} else if err != nil {
+		return snap, nil, fmt.Errorf("%w: %w", errSnapshot, err)
+	}
+	if snap.seq != seq || r.State.Seq() != seq || r.Digest != snap.digest {
+		return snap, nil, fmt.Errorf("%w: holds seq %d and digest %016x, should be %d and %016x",
+			errSnapshot, r.State.Seq(), r.Digest, seq, snap.digest)
+	}
+	return snap, r, nil
+}
+
+func (l layout) setAside(name string) error {
+	path := l.fs.PathJoin(l.snapshots(), name)
+	if err := l.fs.Rename(path, path+damagedSuffix); err != nil {
+		return fmt.Errorf("setting a damaged snapshot aside: %w", err)
 	}
 	return nil
 }

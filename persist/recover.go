@@ -79,25 +79,6 @@ func (s *Store) restore(floor uint64) (*engine.Replica, position, error) {
 	return nil, position{}, fmt.Errorf("%w: its cursor is at seq %d, the journal begins at seq %d", projection.ErrPruned, floor, s.begin.Next)
 }
 
-// loadSnapshot reads a snapshot, restores its replica and checks it against the header.
-func (l layout) loadSnapshot(seq uint64, o engine.StateOptions) (snapshot, *engine.Replica, error) {
-	snap, data, err := readSnapshot(l.fs, l.snapshot(seq), true)
-	if err != nil {
-		return snap, nil, err
-	}
-	r, err := engine.RestoreReplica(data, o)
-	if errors.Is(err, engine.ErrVersion) {
-		return snap, nil, err
-	} else if err != nil {
-		return snap, nil, fmt.Errorf("%w: %w", errSnapshot, err)
-	}
-	if snap.seq != seq || r.State.Seq() != seq || r.Digest != snap.digest {
-		return snap, nil, fmt.Errorf("%w: holds seq %d and digest %016x, should be %d and %016x",
-			errSnapshot, r.State.Seq(), r.Digest, seq, snap.digest)
-	}
-	return snap, r, nil
-}
-
 // setAside renames damaged snapshots, so that they are kept but no longer used.
 func (s *Store) setAside(damaged []uint64) error {
 	for _, seq := range damaged {
@@ -105,14 +86,6 @@ func (s *Store) setAside(damaged []uint64) error {
 		if err := s.layout.setAside(snapshotName(seq)); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (l layout) setAside(name string) error {
-	path := l.fs.PathJoin(l.snapshots(), name)
-	if err := l.fs.Rename(path, path+damagedSuffix); err != nil {
-		return fmt.Errorf("setting a damaged snapshot aside: %w", err)
 	}
 	return nil
 }

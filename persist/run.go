@@ -44,19 +44,3 @@ func (s *Store) runSnapshotter(ctx context.Context) error {
 		}
 	}
 }
-
-// every calls f at once and then every d, until ctx ends or f fails.
-func every(ctx context.Context, d time.Duration, f func() error) error {
-	t := time.NewTicker(d)
-	defer t.Stop()
-	for {
-		if err := f(); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C:
-		}
-	}
-}

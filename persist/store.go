@@ -136,6 +136,45 @@ func (s *Store) adopt(v *verified, m highWaterMarkRecord) error {
 	return nil
 }
 
+// adoptUnsynced continues the journal with the frames that a process in mode Interval had
+// acknowledged when it died, and begins new files if the mode is still Interval.
+func (s *Store) adoptUnsynced() error {
+	frames, err := readUnsynced(s.layout)
+	if err != nil {
+		return err
+	}
+	from := s.tail.Last()
+	for {
+		encoded, ok := frames[s.tail.Hash]
+		if !ok {
+			break
+		}
+		f, err := ParseFrame(encoded)
+		after := s.tail
+		if err != nil || after.advance(&f, HashFrame(encoded)) != nil {
+			break // of another journal
+		}
+		s.buf = append(s.buf[:0], encoded...)
+		if err := s.commit(&f, true); err != nil {
+			return err
+		}
+		s.tail = after
+		if err := s.acknowledge(after); err != nil {
+			return err
+		}
+	}
+	if last := s.tail.Last(); last > from {
+		s.o.Logger.Info("journal continued with frames that were not synced yet", "commands", last-from, "last_seq", last)
+	}
+	if err := s.layout.removeUnsynced(); err != nil {
+		return err
+	}
+	if s.o.Mode == Interval {
+		s.unsynced, err = openUnsynced(s.layout)
+	}
+	return err
+}
+
 // Append implements engine.Journal. In mode Sync it returns when the frame is on disk;
 // in mode Interval when the operating system has it. A frame that begins an epoch is synced in any
 // mode, because ids contain the epoch and an epoch that was seen must not begin again.

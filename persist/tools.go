@@ -11,9 +11,6 @@ import (
 	"blockdesk/engine"
 )
 
-// ErrNoStore says that the folder has no journal.
-var ErrNoStore = errors.New("the folder has no journal: name the data folder of a service")
-
 // ToolOptions are the options of the tools that read a stopped store. They change
 // nothing in it and fail while a process has it open.
 type ToolOptions struct {

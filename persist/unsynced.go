@@ -136,45 +136,6 @@ func readWhole(fs vfs.FS, path string) ([]byte, error) {
 	return data, nil
 }
 
-// adoptUnsynced continues the journal with the frames that a process in mode Interval had
-// acknowledged when it died, and begins new files if the mode is still Interval.
-func (s *Store) adoptUnsynced() error {
-	frames, err := readUnsynced(s.layout)
-	if err != nil {
-		return err
-	}
-	from := s.tail.Last()
-	for {
-		encoded, ok := frames[s.tail.Hash]
-		if !ok {
-			break
-		}
-		f, err := ParseFrame(encoded)
-		after := s.tail
-		if err != nil || after.advance(&f, HashFrame(encoded)) != nil {
-			break // of another journal
-		}
-		s.buf = append(s.buf[:0], encoded...)
-		if err := s.commit(&f, true); err != nil {
-			return err
-		}
-		s.tail = after
-		if err := s.acknowledge(after); err != nil {
-			return err
-		}
-	}
-	if last := s.tail.Last(); last > from {
-		s.o.Logger.Info("journal continued with frames that were not synced yet", "commands", last-from, "last_seq", last)
-	}
-	if err := s.layout.removeUnsynced(); err != nil {
-		return err
-	}
-	if s.o.Mode == Interval {
-		s.unsynced, err = openUnsynced(s.layout)
-	}
-	return err
-}
-
 func (l layout) unsynced() [2]string {
 	return [2]string{l.fs.PathJoin(l.dir, "unsynced-a"), l.fs.PathJoin(l.dir, "unsynced-b")}
 }
