@@ -21,10 +21,6 @@ const maxFeedLag = 5 * time.Second
 // feedConsumer is the feed's name among the engine's consumers.
 const feedConsumer = "feed"
 
-// chainWait is how long a start waits for the chain before the service is ready without
-// it: orders, market data and quotes do not need it.
-const chainWait = 30 * time.Second
-
 func (s *Service) adminOptions() admin.Options {
 	readOnly := func() error {
 		if st := s.eng.Stats(); st.Failed != nil {

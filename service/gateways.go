@@ -13,7 +13,6 @@ import (
 	"blockdesk/fixgw/messagelog"
 	"blockdesk/fixgw/session"
 	"blockdesk/httpgw"
-	"blockdesk/httpgw/admin"
 	"blockdesk/httpgw/wire"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
@@ -131,12 +130,7 @@ func (s *Service) listen() error {
 			s.feed.ServeSales(s.http.Sales)
 		}
 	}
-	if s.upstream != nil {
-		s.admin, err = admin.New(s.replicaAdmin())
-	} else {
-		s.admin, err = admin.New(s.adminOptions())
-	}
-	return err
+	return nil
 }
 
 // dependencies returns what the REST gateway uses. Without a chain there is no

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"os"
@@ -9,20 +8,9 @@ import (
 
 	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/session"
-	"blockdesk/httpgw"
 	"blockdesk/service/config"
 	"blockdesk/service/operator"
-	"blockdesk/settle/cosign"
 )
-
-// Inputs are the files that a service reads at its start besides its configuration.
-type Inputs struct {
-	Participants []participants.Participant
-	stamp        FileStamp      // of the participants file that Participants are from
-	tls          *tls.Config    // of the FIX address; nil: plain TCP
-	shards       *httpgw.Shards // nil: the instruments are not sharded
-	signer       cosign.Signer  // of settlement; nil: Open opens it
-}
 
 // ReadInputs reads the files. If the participants file is refused, before stays in
 // force; with a nil before ReadInputs fails.

@@ -21,6 +21,10 @@ import (
 	"blockdesk/service/task"
 )
 
+// chainWait is how long a start waits for the chain before the service is ready without
+// it: orders, market data and quotes do not need it.
+const chainWait = 30 * time.Second
+
 // chainMirror reads mirrored instruments from the chain. Its client is its own, so that
 // a book of many megabytes does not delay settlement.
 type chainMirror struct {

@@ -2,17 +2,55 @@ package service
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
+	"net"
 	"os"
 	"time"
 
 	"blockdesk/catalog"
+	"blockdesk/fixgw/participants"
+	"blockdesk/fixgw/session"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 	"blockdesk/service/config"
+	"blockdesk/service/program"
+	"blockdesk/settle/cosign"
 )
+
+// Options of a service.
+type Options struct {
+	Config  *config.Config
+	Log     *slog.Logger
+	Program program.Program
+	Inputs  *Inputs
+	// Storage is that of a leader's term; nil: Open opens the data folder.
+	Storage *Storage
+	// Listen binds the addresses; nil: net.Listen.
+	Listen func(network, addr string) (net.Listener, error)
+	// Clock is the engine's, in Unix nanoseconds; nil: the machine's, kept from jumping.
+	Clock func() int64
+	// Sessions are FIX sessions that were prepared; nil: the gateway prepares them.
+	Sessions *session.Prepared
+	// Reconcile starts a service whose stores and journal have diverged: the journal
+	// counts.
+	Reconcile bool
+	// Replaying receives the progress of the replay at the start, in commands; an
+	// error ends it. May be nil.
+	Replaying func(done, total uint64) error
+}
+
+// Inputs are the files that a service reads at its start besides its configuration.
+type Inputs struct {
+	Participants []participants.Participant
+	stamp        FileStamp      // of the participants file that Participants are from
+	tls          *tls.Config    // of the FIX address; nil: plain TCP
+	shards       *httpgw.Shards // nil: the instruments are not sharded
+	signer       cosign.Signer  // of settlement; nil: Open opens it
+}
 
 // This file converts configuration to options of other packages.
 

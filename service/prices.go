@@ -43,13 +43,12 @@ type pricedAsset struct {
 }
 
 // openPrices makes the feed of the configured prices; nil if no asset has a rule.
-func openPrices(s *Service) (*priceFeed, error) {
-	c := s.cfg
+func openPrices(c *config.Config, d *desk.Desk, settles *settlement, mirror *chainMirror, log *slog.Logger) (*priceFeed, error) {
 	if !c.RFQ.Enabled {
 		return nil, nil
 	}
-	if by := c.PricedByHand(); len(by) > 0 && s.settlement != nil && !c.Demo {
-		s.log.Warn("prices are set by hand: no source is configured", "assets", by, "key", "prices")
+	if by := c.PricedByHand(); len(by) > 0 && settles != nil && !c.Demo {
+		log.Warn("prices are set by hand: no source is configured", "assets", by, "key", "prices")
 	}
 	all, err := c.PriceAssets()
 	if err != nil {
@@ -59,7 +58,7 @@ func openPrices(s *Service) (*priceFeed, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &priceFeed{desk: s.desk, log: s.log}
+	p := &priceFeed{desk: d, log: log}
 	for i := range all {
 		a := pricedAsset{Asset: all[i], rail: all[i].Name == config.SolAsset}
 		for j := range sold {
@@ -71,20 +70,20 @@ func openPrices(s *Service) (*priceFeed, error) {
 			continue // of another group's pairs
 		}
 		if rule := c.Prices[a.Name]; rule.Has(prices.Pool) {
-			a.Pool = s.mirror.poolPrice(rule.Pool)
+			a.Pool = mirror.poolPrice(rule.Pool)
 		}
-		a.OperatorPrice, a.OperatorPriceAt = lastOperatorPrice(s.desk.View(), &a)
+		a.OperatorPrice, a.OperatorPriceAt = lastOperatorPrice(d.View(), &a)
 		p.assets = append(p.assets, a)
 	}
 	if len(p.assets) == 0 {
 		return nil, nil
 	}
-	o := prices.Options{Publish: p.publish, Nodes: noNodes{}, Logger: s.log}
+	o := prices.Options{Publish: p.publish, Nodes: noNodes{}, Logger: log}
 	for i := range p.assets {
 		o.Assets = append(o.Assets, p.assets[i].Asset)
 	}
-	if s.settlement != nil {
-		o.Nodes = s.settlement.chain
+	if settles != nil {
+		o.Nodes = settles.chain
 	}
 	p.Feed, err = prices.NewFeed(o)
 	return p, err

@@ -69,7 +69,7 @@ func (s *Service) open(ctx context.Context) error {
 	if s.mirror, err = openMirror(s.cfg, s.instruments, s.eng, s.feed, state, s.storage.Mirror, s.log); err != nil {
 		return fmt.Errorf("mirror: %w", err)
 	}
-	if s.prices, err = openPrices(s); err != nil {
+	if s.prices, err = openPrices(s.cfg, s.desk, s.settlement, s.mirror, s.log); err != nil {
 		return err
 	}
 	s.backups = newBackups(s.storage, s.cfg.DataDir, s.settlement != nil, s.durableCursor, s.log)
@@ -272,7 +272,7 @@ func (s *Service) journalOptions() persist.Options {
 		Mode: mode, Interval: s.cfg.Interval(),
 		SnapshotEvery: s.cfg.Journal.SnapshotEvery, KeepSnapshots: s.cfg.Journal.KeepSnapshots,
 		DiskLowPercent: s.cfg.Journal.DiskLowPercent,
-		State:          s.cfg.StateOptions(), Logger: s.log, DiskLow: s.DiskLow, Progress: s.o.Replaying,
+		State:          s.cfg.StateOptions(), Logger: s.log, DiskLow: s.admission.diskLow, Progress: s.o.Replaying,
 	}
 }
 

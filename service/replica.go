@@ -5,27 +5,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"blockdesk/engine"
 	"blockdesk/httpgw/admin"
-	"blockdesk/persist/fanout"
-	"blockdesk/persist/leadership"
 	"blockdesk/service/metrics"
 	"blockdesk/service/task"
 )
-
-// Upstream is the leader that a replica follows. Safe for concurrent use, except Run.
-type Upstream struct {
-	// Leader returns the current leader; zero if none is known.
-	Leader func() leadership.Leader
-	// Run applies the leader's durable frames to an engine until ctx ends.
-	Run func(ctx context.Context, to fanout.Applier) error
-	// Ready returns nil if the frames are recent.
-	Ready   func() error
-	Metrics prometheus.Collector
-}
 
 // OpenReplica opens a service that only reads, on a replica of the leader's state, and
 // binds the addresses. fix outlives the service; its other stores are recreated in the
@@ -39,6 +25,9 @@ func OpenReplica(o Options, upstream Upstream, replica *engine.Replica, fix Stor
 	}
 	if err == nil {
 		err = s.listen()
+	}
+	if err == nil {
+		s.admin, err = admin.New(s.replicaAdmin())
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -8,9 +9,24 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"blockdesk/engine"
 	"blockdesk/market"
+	"blockdesk/persist/fanout"
+	"blockdesk/persist/leadership"
 )
+
+// Upstream is the leader that a replica follows. Safe for concurrent use, except Run.
+type Upstream struct {
+	// Leader returns the current leader; zero if none is known.
+	Leader func() leadership.Leader
+	// Run applies the leader's durable frames to an engine until ctx ends.
+	Run func(ctx context.Context, to fanout.Applier) error
+	// Ready returns nil if the frames are recent.
+	Ready   func() error
+	Metrics prometheus.Collector
+}
 
 // errLacksInstruments: the leader has instruments that are not configured here.
 var errLacksInstruments = errors.New("copy the leader's instruments into the configuration and restart")

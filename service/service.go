@@ -29,43 +29,18 @@ import (
 	"blockdesk/feed"
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
-	"blockdesk/fixgw/session"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
 	"blockdesk/internal/clock"
 	"blockdesk/internal/sandbox"
 	"blockdesk/market"
-	"blockdesk/persist"
 	"blockdesk/service/config"
 	"blockdesk/service/demo"
 	"blockdesk/service/operator"
-	"blockdesk/service/program"
 	"blockdesk/service/systemd"
 	"blockdesk/service/task"
 	"blockdesk/settle/access"
 )
-
-// Options of a service.
-type Options struct {
-	Config  *config.Config
-	Log     *slog.Logger
-	Program program.Program
-	Inputs  *Inputs
-	// Storage is that of a leader's term; nil: Open opens the data folder.
-	Storage *Storage
-	// Listen binds the addresses; nil: net.Listen.
-	Listen func(network, addr string) (net.Listener, error)
-	// Clock is the engine's, in Unix nanoseconds; nil: the machine's, kept from jumping.
-	Clock func() int64
-	// Sessions are FIX sessions that were prepared; nil: the gateway prepares them.
-	Sessions *session.Prepared
-	// Reconcile starts a service whose stores and journal have diverged: the journal
-	// counts.
-	Reconcile bool
-	// Replaying receives the progress of the replay at the start, in commands; an
-	// error ends it. May be nil.
-	Replaying func(done, total uint64) error
-}
 
 // Service is a running blockdesk: Open or OpenReplica, then Run once, then Close, with
 // or without Run. The other methods are safe for concurrent use between Open and Close.
@@ -131,7 +106,11 @@ func (s *Service) openAll(ctx context.Context) (err error) {
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	return s.listen()
+	if err := s.listen(); err != nil {
+		return err
+	}
+	s.admin, err = admin.New(s.adminOptions())
+	return err
 }
 
 // Run serves until ctx ends, and returns nil then, or until a task fails.
@@ -300,16 +279,6 @@ func (s *Service) Epoch() uint64 { return s.eng.Epoch() }
 
 // Stats returns the stats of the engine.
 func (s *Service) Stats() engine.Stats { return s.eng.Stats() }
-
-// awaitEndIfFailed returns err. If a task has ended because its store failed, as on a full disk,
-// awaitEndIfFailed waits for ctx first: readers are served, and readiness reports the store.
-func awaitEndIfFailed(ctx context.Context, log *slog.Logger, name string, err error) error {
-	if errors.Is(err, persist.ErrFailed) && ctx.Err() == nil {
-		log.Error("store failed: component stopped until a restart", "part", name, "error", err)
-		<-ctx.Done()
-	}
-	return err
-}
 
 // runStores runs the journal and the stores until the returned function is called,
 // because they must outlive their writers. A failed store does not end the service, so

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -198,4 +199,14 @@ func (s storeFiles) Read(name string) ([]byte, error) {
 
 func (s storeFiles) Write(name string, text []byte) error {
 	return s.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set([]byte(name), text) }, true)
+}
+
+// awaitEndIfFailed returns err. If a task has ended because its store failed, as on a full disk,
+// awaitEndIfFailed waits for ctx first: readers are served, and readiness reports the store.
+func awaitEndIfFailed(ctx context.Context, log *slog.Logger, name string, err error) error {
+	if errors.Is(err, persist.ErrFailed) && ctx.Err() == nil {
+		log.Error("store failed: component stopped until a restart", "part", name, "error", err)
+		<-ctx.Done()
+	}
+	return err
 }
