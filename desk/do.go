@@ -175,7 +175,7 @@ func (d *Desk) submitError(err error) error {
 	case errors.Is(err, engine.ErrStopped):
 		return ErrStopped
 	}
-	return fmt.Errorf("desk: submitting: %w", err)
+	return fmt.Errorf("desk: cannot submit the request: %w", err)
 }
 
 // await waits for the outcome of f, which was sent.

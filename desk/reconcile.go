@@ -80,7 +80,7 @@ func (f *projector) deleteHistoryAfter(seq uint64) error {
 	} {
 		err := f.sweep(entries.kind, func(key, _ []byte) error {
 			if len(key) != entries.size {
-				return fmt.Errorf("%w: key %x", ErrLayout, key)
+				return fmt.Errorf("%w: %x is not the key of a claim's history", ErrLayout, key)
 			}
 			if binary.BigEndian.Uint64(key[entries.seqAt:]) > seq {
 				f.batch.Delete(key)
@@ -112,7 +112,7 @@ func (f *projector) deleteSalesAfter(seq uint64) error {
 func (f *projector) deleteAnswersAfter(seq uint64) error {
 	return f.sweep(keyAnswer, func(key, value []byte) error {
 		if len(key) != answerKeySize {
-			return fmt.Errorf("%w: answer key %x", ErrLayout, key)
+			return fmt.Errorf("%w: the key %x of an answer", ErrLayout, key)
 		}
 		a, err := parseAnswer(value)
 		if err != nil || a.seq <= seq {

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoStore says that the folder has no journal.
-var ErrNoStore = errors.New("the folder has no journal")
+var ErrNoStore = errors.New("the folder has no journal: name the data folder of a service")
 
 // folder is what Store, EntryLog and the tools share: a folder that one process locks
 // at a time, with a Pebble database, the high-water mark that records how far the data

@@ -29,7 +29,7 @@ func walkOver(it *pebble.Iterator, visit func(f *Frame, encoded []byte) error) e
 	for ok := it.First(); ok; ok = it.Next() {
 		key := it.Key()
 		if len(key) != 8 {
-			return fmt.Errorf("key %x is not a seq", key)
+			return fmt.Errorf("%x is not the key of a frame", key)
 		}
 		seq := binary.BigEndian.Uint64(key)
 		value, err := it.ValueAndErr()
@@ -38,7 +38,7 @@ func walkOver(it *pebble.Iterator, visit func(f *Frame, encoded []byte) error) e
 		}
 		f, err := ParseFrame(value)
 		if err == nil && f.First != seq {
-			err = fmt.Errorf("%w: begins at seq %d under the key of %d", ErrFrame, f.First, seq)
+			err = fmt.Errorf("%w: it begins at seq %d and is stored under the key of seq %d", ErrFrame, f.First, seq)
 		}
 		if err != nil {
 			return fmt.Errorf("seq %d: %w", seq, err)
@@ -79,7 +79,7 @@ func verifyFrames(db *pebble.DB, snaps []snapshot, m highWaterMarkRecord) (begin
 		if f.Last() == m.last {
 			marked = true
 			if end.Hash != m.hash || f.First != m.first {
-				return fmt.Errorf("not the frame that the high-water mark names: hash %016x, want %016x", end.Hash, m.hash)
+				return fmt.Errorf("the last frame is not the one that the high-water mark names: hash %016x, want %016x", end.Hash, m.hash)
 			}
 		}
 		return nil
@@ -100,7 +100,7 @@ func verifyFrames(db *pebble.DB, snaps []snapshot, m highWaterMarkRecord) (begin
 		return begin, end, fmt.Errorf("seq %d: the journal ends here, but commands up to seq %d were acknowledged",
 			end.Last(), m.last)
 	case !marked:
-		return begin, end, fmt.Errorf("seq %d: no frame ends here, where the high-water mark is", m.last)
+		return begin, end, fmt.Errorf("seq %d: no frame ends here, though the high-water mark names this seq", m.last)
 	}
 	return begin, end, nil
 }
