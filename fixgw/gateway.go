@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/fixgw/history"
 	"blockdesk/fixgw/marketdata"
+	"blockdesk/fixgw/orders"
+	"blockdesk/fixgw/reports"
+	"blockdesk/fixgw/rfq"
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/internal/ratelimit"
@@ -22,47 +24,52 @@ import (
 
 // Engine has the methods of the engine that the gateway needs.
 type Engine interface {
-	// Submit enqueues a command without waiting: engine.Engine.Submit.
-	Submit(*engine.Command) error
-	// SubmitAll enqueues the commands of one request, next to each other and all or
-	// none: engine.Engine.SubmitAll.
-	SubmitAll([]engine.Command) error
-	// Enqueue is Submit without waking the matcher. RunInline must be called right after
-	// it: it runs the engine on the caller's goroutine if the engine is idle, and then,
-	// if Run's consumer waits, calls step in its place: engine.Engine.Enqueue and
-	// RunInline.
-	Enqueue(*engine.Command) error
+	orders.Engine
+	// RunInline must be called right after Enqueue: it runs the engine on the caller's
+	// goroutine if the engine is idle, and then, if Run's consumer waits, calls step in its
+	// place: engine.Engine.RunInline.
 	RunInline(step func())
-	// NextOrderID returns an id that no order has had: engine.OrderIDs.Next.
-	NextOrderID() market.OrderID
-	// NextOrderIDs returns the first of n consecutive ids: engine.OrderIDs.NextN.
-	NextOrderIDs(n int) market.OrderID
+}
+
+// Dependencies are the parts of the process that the gateway asks. A nil one is not in
+// this process: a request that needs it is refused with that reason.
+type Dependencies struct {
+	MarketData marketdata.Source // answers MarketDataRequests
+	Desk       rfq.Desk          // answers QuoteRequests and orders that name a quote
+	Settlement rfq.Settlement    // answers claims and reports of payments
 }
 
 // Gateway is the FIX gateway. New opens its socket and reads its store, Replay processes the
 // engine's events that the store lacks, Run serves.
 type Gateway struct {
 	*session.Server
-	options      Options
-	engine       Engine
-	store        kv.Store
-	dependencies Dependencies
-	instruments  *market.Instruments
-	reporter     *reporter
-	history      *history.History
-	rebuildRate  ratelimit.Rate
-	answered     *answeredFilter
-	market       *marketdata.Books
-	statuses     *marketdata.Statuses
-	securities   *marketdata.Securities
-	canceller    *disconnectCanceller
-	copies       dropCopies
-	packages     *packageSender
-	payments     *paymentVerifier
+	options     Options
+	engine      Engine
+	desk        rfq.Desk
+	instruments *market.Instruments
+	ids         *wire.IDs // of messages that no event causes
 
-	ids *wire.IDs // of messages that no event causes
+	requests *reports.Requests
+	reporter *reports.Reporter
+	follower *reports.Follower
+	step     func() // follows events that were made inline; bound once
 
-	duplicates, overloaded atomic.Uint64
+	ordering   session.Directory[orders.Session]
+	orderEntry *orders.Entry
+	orders     *orders.Reporter
+	canceller  *orders.Canceller
+
+	quoting    session.Directory[rfq.Session]
+	quoteEntry *rfq.Entry
+	quotes     *rfq.Reporter
+	packages   *rfq.Packages
+	payments   *rfq.Payments
+
+	history     *history.History
+	rebuildRate ratelimit.Rate
+	market      *marketdata.Books
+	statuses    *marketdata.Statuses
+	securities  *marketdata.Securities
 }
 
 // Stats are the gateway's figures at one moment.
@@ -93,83 +100,101 @@ func New(o Options, e Engine, store kv.Store, dependencies Dependencies, instrum
 		return nil, err
 	}
 	o = o.withDefaults()
+	store = kv.Named(store, "FIX store")
+	server, err := session.New(o.Options, store)
+	if err != nil {
+		return nil, err
+	}
 	g := &Gateway{
-		options: o, engine: e, store: kv.Named(store, "FIX store"), dependencies: dependencies, instruments: instruments,
-		ids: wire.NewIDs(o.Now()), rebuildRate: ratelimit.NewRate(1, time.Second, maxRebuilds),
+		Server: server, options: o, engine: e, desk: dependencies.Desk, instruments: instruments,
+		rebuildRate: ratelimit.NewRate(1, time.Second, maxRebuilds),
 	}
-	g.reporter = &reporter{gateway: g, orders: make(map[market.OrderID]*order), wake: make(chan struct{}, 1)}
-	g.reporter.desk.reporter, g.reporter.step = g.reporter, g.reporter.runInline
-	g.answered = newAnsweredFilter(g)
-	g.canceller = newDisconnectCanceller(g)
-	g.packages, g.payments = newPackageSender(g), newPaymentVerifier(g)
-	if err := g.reporter.open(g.store); err != nil {
+	if err := g.openReports(store); err != nil {
 		return nil, err
 	}
-	var err error
-	if g.history, err = history.Open(g.store, session.ErrLayout); err != nil {
+	g.makeParts(store, dependencies)
+	if err := server.Open(g.newHandler); err != nil {
 		return nil, err
 	}
-	if g.Server, err = session.Open(o.Options, g.store, g); err != nil {
-		return nil, err
-	}
-	g.market = marketdata.NewBooks(g.Server, dependencies.MarketData, instruments, o.MaxSubscriptions)
-	g.statuses = marketdata.NewStatuses(g.market, o.Leadership.Follower(), o.Now)
-	g.securities = &marketdata.Securities{Server: g.Server, Instruments: instruments, IDs: g.ids}
-	if err := g.reporter.load(); err != nil {
-		return nil, err
-	}
-	if err := g.payments.load(); err != nil {
-		return nil, err
-	}
-	if err := g.Listen(); err != nil {
-		return nil, err
+	for _, step := range [...]func() error{g.orders.Load, g.quotes.Load, g.payments.Load, server.Listen} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
 	return g, nil
 }
 
-// NewHandler implements session.Application.
-func (g *Gateway) NewHandler(s *session.Session) session.Handler { return newBlotter(g, s) }
-
-// blotterOf returns the blotter of a session.
-func (g *Gateway) blotterOf(s *session.Session) *blotter { return s.Handler.(*blotter) }
-
-// blotterNumbered returns the blotter of a session by its number, or nil. Any goroutine.
-func (g *Gateway) blotterNumbered(number uint16) *blotter {
-	if s := g.Numbered(number); s != nil {
-		return g.blotterOf(s)
+// openReports opens what the reports of all parts share.
+func (g *Gateway) openReports(store kv.Store) (err error) {
+	g.requests = reports.NewRequests(store, g.options.Now)
+	g.requests.MaxPending, g.requests.MaxClosed = g.options.MaxPendingOrders, g.options.ClosedRefs
+	g.ids = g.requests.IDs
+	sessions := session.NewDirectory(g.Server, func(h session.Handler) *reports.Session { return h.(*handler).requests })
+	if g.reporter, err = reports.OpenReporter(store, g.requests, sessions); err != nil {
+		return err
 	}
-	return nil
+	g.history, err = history.Open(store, session.ErrLayout)
+	return err
 }
 
-// deskClientNumbered returns the deskClient of a session by its number, or nil. Any
-// goroutine.
-func (g *Gateway) deskClientNumbered(number uint16) *deskClient {
-	if b := g.blotterNumbered(number); b != nil {
-		return b.desk
+// makeParts makes the parts, which have no sessions yet.
+func (g *Gateway) makeParts(store kv.Store, d Dependencies) {
+	o := &g.options
+	g.ordering = session.NewDirectory(g.Server, func(h session.Handler) *orders.Session { return h.(*handler).orders })
+	g.orderEntry = &orders.Entry{
+		Engine: g.engine, Instruments: g.instruments, Store: store, Leadership: o.Leadership, Requests: g.requests, Now: o.Now, Format1: o.Format1,
 	}
-	return nil
+	g.orders = orders.NewReporter(g.reporter, g.ordering, g.instruments, g.history)
+	g.canceller = orders.NewCanceller(g.orderEntry, g.ordering, o.RestartGrace)
+
+	g.quoting = session.NewDirectory(g.Server, func(h session.Handler) *rfq.Session { return h.(*handler).quotes })
+	g.quoteEntry = &rfq.Entry{
+		Engine: g.engine, Desk: d.Desk, Settlement: d.Settlement, Instruments: g.instruments, Store: store, Requests: g.requests, Now: o.Now,
+		MaxQuotes: o.MaxQuotes, Group: o.Group, Format1: o.Format1,
+	}
+	g.packages = rfq.NewPackages(g.quoteEntry, g.quoting, o.MaxPackages, o.Logger)
+	limits := rfq.PaymentLimits{Reports: o.MaxProofs, SessionReports: o.MaxSessionProofs, Timeout: o.ProofTimeout}
+	g.payments = rfq.NewPayments(g.quoteEntry, g.quoting, limits, o.Logger)
+	g.quotes = rfq.NewReporter(g.reporter, g.quoting, g.instruments, g.packages)
+
+	g.market = marketdata.NewBooks(g.Server, d.MarketData, g.instruments, o.MaxSubscriptions)
+	g.statuses = marketdata.NewStatuses(g.market, o.Leadership.Follower(), o.Now)
+	g.securities = &marketdata.Securities{Server: g.Server, Instruments: g.instruments, IDs: g.ids}
+
+	g.follower = reports.NewFollower(g.reporter, o.SyncEvery, g.apply, g.orders, g.quotes)
+	g.step = func() {
+		if err := g.follower.RunInline(); err != nil {
+			g.Fail(err)
+		}
+	}
 }
 
-// blotters returns the blotters of all sessions, by their number. Any goroutine.
-func (g *Gateway) blotters() []*blotter {
-	sessions := g.All()
-	list := make([]*blotter, 0, len(sessions))
-	for _, s := range sessions {
-		list = append(list, g.blotterOf(s))
+// apply has each event processed by the part that it belongs to.
+func (g *Gateway) apply(e *event.Event) error {
+	switch e.Kind {
+	case event.Desk:
+		return g.quotes.Apply(e)
+	case event.InstrumentSet:
+		if g.reporter.Stored() {
+			return nil
+		}
+		g.reporter.At = e.At
+		g.statuses.Changed(e, func(s *session.Session, msgType string, firstTag int, body []byte) {
+			g.reporter.Emit(handlerOf(s).requests, msgType, firstTag, body)
+		})
+		return nil
 	}
-	return list
+	return g.orders.Apply(e)
 }
 
 // Sessions returns every session, by its number, those that were removed since the start
 // included.
 func (g *Gateway) Sessions() []session.Status {
-	blotters := g.blotters()
-	list := make([]session.Status, 0, len(blotters))
-	for _, b := range blotters {
-		status := b.Status()
-		b.mu.Lock()
-		status.LiveOrders, status.PendingRequests = len(b.orders), b.pending
-		b.mu.Unlock()
+	all := g.All()
+	list := make([]session.Status, 0, len(all))
+	for _, s := range all {
+		h, status := handlerOf(s), s.Status()
+		status.LiveOrders, status.PendingRequests = h.orders.Live(), h.requests.Counts().Pending
 		list = append(list, status)
 	}
 	return list
@@ -177,23 +202,16 @@ func (g *Gateway) Sessions() []session.Status {
 
 // Cursor returns the Seq up to which all reports are in the store, though perhaps not
 // synced. Replay needs the events of every later command.
-func (g *Gateway) Cursor() uint64 { return g.reporter.store.Cursor() }
+func (g *Gateway) Cursor() uint64 { return g.reporter.Store().Cursor() }
 
 // DurableCursor returns the Cursor that survives a crash of the machine: the journal must
 // keep the events after it.
-func (g *Gateway) DurableCursor() uint64 { return g.reporter.store.DurableCursor() }
+func (g *Gateway) DurableCursor() uint64 { return g.reporter.Store().DurableCursor() }
 
 // Replay makes the reports of events that the store lacks after a crash. Before Run;
 // events in their order, from Seq Cursor()+1 or before. Clients get the reports by a
 // ResendRequest.
-func (g *Gateway) Replay(events []event.Event) error {
-	g.reporter.replaying = true
-	defer func() { g.reporter.replaying = false }()
-	if err := g.reporter.follow(events); err != nil {
-		return err
-	}
-	return g.reporter.deliver()
-}
+func (g *Gateway) Replay(events []event.Event) error { return g.follower.Replay(events) }
 
 // MarketUpdate implements engine.MarketSink: it publishes an instrument's new view.
 func (g *Gateway) MarketUpdate(_, next *engine.View, trades []engine.Trade) {
@@ -204,18 +222,16 @@ func (g *Gateway) MarketUpdate(_, next *engine.View, trades []engine.Trade) {
 func (g *Gateway) Stats() Stats {
 	s := Stats{
 		MessagesIn: g.In.Load(), MessagesOut: g.Out.Load(), Rejects: g.Rejects.Load(),
-		Duplicates: g.duplicates.Load(), RateLimited: g.RateLimited.Load(), Overloaded: g.overloaded.Load(),
-		Kicked: g.Kicks.Load(), RefusedLogons: g.RefusedLogons.Load(), LostEvents: g.reporter.orphanedEvents.Load(),
+		Duplicates: g.requests.Duplicates.Load(), RateLimited: g.RateLimited.Load(), Overloaded: g.requests.Overloaded.Load(),
+		Kicked: g.Kicks.Load(), RefusedLogons: g.RefusedLogons.Load(), LostEvents: g.reporter.OrphanedEvents.Load(),
 		Cursor: g.Cursor(),
 	}
 	if log := g.options.MessageLog; log != nil {
 		s.UnloggedMessages = log.Lost()
 	}
 	s.Connections, s.Sessions, s.RefusedConns = g.Counts()
-	for _, b := range g.blotters() {
-		b.mu.Lock()
-		s.LiveOrders += len(b.orders)
-		b.mu.Unlock()
+	for _, own := range g.ordering.All() {
+		s.LiveOrders += own.Live()
 	}
 	s.Subscriptions, s.ConflatedUpdates, s.DroppedTrades = g.market.Counts()
 	return s
@@ -241,7 +257,7 @@ func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 			followed <- nil
 			return
 		}
-		followed <- g.reporter.Run(following, c)
+		followed <- g.follow(following, c)
 	}()
 	start := func(run func(context.Context) error) {
 		work.Add(1)
@@ -254,10 +270,10 @@ func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 	}
 	start(g.market.Run)
 	start(g.canceller.Run)
-	start(committer{g.reporter}.Run)
-	start(g.answered.Run)
-	start(g.packages.queue.Run)
-	start(g.payments.queue.Run)
+	start(g.follower.RunCommits)
+	start(g.requests.FillFilter)
+	start(g.packages.Run)
+	start(g.payments.Run)
 	start((&maintenance{gateway: g}).Run)
 	conns.Go(func() { g.Serve(serving, &conns) })
 	endLog := g.options.MessageLog.Start(base)
@@ -285,4 +301,18 @@ func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 	flushed.Stop()
 	cutConns()
 	return errors.Join(result, endLog(), g.CloseStores())
+}
+
+// follow reports the events of c until it ends or a store fails.
+func (g *Gateway) follow(ctx context.Context, c projection.Consumer) error {
+	if g.desk != nil {
+		g.quotes.Start(g.desk.View())
+		if g.quotes.Changed() {
+			if err := g.follower.Commit(true); err != nil {
+				return err
+			}
+		}
+		g.quotes.QueuePackages()
+	}
+	return g.follower.Run(ctx, c)
 }

@@ -90,7 +90,7 @@ func TestOptionsValidate(t *testing.T) {
 func TestBadRecordsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string][]byte{
-		"layout": {projection.KeyVersion}, "session": {'s', 0, 1}, "reservation": {'r', 0, 1}, "cursor": {projection.KeyCursor}, "order": liveKey(nil, 9),
+		"layout": {projection.KeyVersion}, "session": {'s', 0, 1}, "reservation": {'r', 0, 1}, "cursor": {projection.KeyCursor}, "order": {'o', 0, 0, 0, 0, 0, 0, 0, 9},
 	} {
 		disk := kvtest.New()
 		disk.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set(key, []byte{7, 7}) }, true)

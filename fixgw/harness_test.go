@@ -42,6 +42,9 @@ func (j *memJournal) Append(_ uint64, a, b []engine.Command) error {
 	return nil
 }
 
+// lateEngine is the engine of a gateway, which is made before it.
+type lateEngine struct{ Engine }
+
 type engineWithOrders struct {
 	*engine.Engine
 	orders *engine.Consumer
@@ -73,6 +76,7 @@ type harness struct {
 	bank    *bank
 	till    *till        // in the bank's place; nil = the bank
 	ahead   atomic.Int64 // of the engine's clock before the system's, nanoseconds
+	late    lateEngine
 	cancel  context.CancelFunc
 	done    chan error
 	stopped bool
@@ -141,7 +145,7 @@ func (d *harness) start() {
 	if d.till != nil {
 		deps.Settlement = d.till
 	}
-	d.gateway, err = New(d.options, nil, store, deps, d.set)
+	d.gateway, err = New(d.options, &d.late, store, deps, d.set)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -176,7 +180,7 @@ func (d *harness) start() {
 		d.t.Fatal(err)
 	}
 	orders, views := d.engine.Consumer("fix"), d.engine.Consumer("md")
-	d.gateway.engine = engineWithOrders{d.engine, orders}
+	d.late.Engine = engineWithOrders{d.engine, orders}
 	ctx, cancel := context.WithCancel(context.Background())
 	d.cancel, d.done, d.stopped = cancel, make(chan error, 3), false
 	go func() { d.done <- d.engine.Run(ctx) }()
@@ -251,9 +255,9 @@ func (d *harness) stop() {
 	}
 }
 
-// blotter returns that of a session.
-func (d *harness) blotter(compID string) *blotter {
-	return d.gateway.blotterOf(d.gateway.SessionNamed(compID))
+// handler returns that of a session.
+func (d *harness) handler(compID string) *handler {
+	return handlerOf(d.gateway.SessionNamed(compID))
 }
 
 func (d *harness) addr() string { return d.gateway.Addr().String() }

@@ -2,10 +2,12 @@ package fixgw
 
 import (
 	"context"
-	"encoding/binary"
 	"time"
 
 	"blockdesk/fixgw/history"
+	"blockdesk/fixgw/orders"
+	"blockdesk/fixgw/reports"
+	"blockdesk/fixgw/rfq"
 )
 
 // maintenanceTick is the pause between two rounds of maintenance.
@@ -43,11 +45,11 @@ func (k *maintenance) keep() error {
 	}
 	if time.Since(k.synced) >= g.options.SyncEvery {
 		k.synced = time.Now()
-		if err := g.reporter.store.Sync(); err != nil {
+		if err := g.reporter.Store().Sync(); err != nil {
 			return err
 		}
 	}
-	if today := dayOf(g.options.Now().UnixNano()); today > 1 && k.pruned < today-1 {
+	if today := reports.DayOf(g.options.Now().UnixNano()); today > 1 && k.pruned < today-1 {
 		k.pruned = today - 1
 		return k.prune()
 	}
@@ -56,9 +58,9 @@ func (k *maintenance) keep() error {
 
 // prune deletes the records of the days before pruned.
 func (k *maintenance) prune() error {
-	return k.gateway.store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
-		for _, kind := range [...]byte{keyAnswer, keyClosed, keyPacked, history.KeyFill} {
-			deleteRange([]byte{kind}, binary.BigEndian.AppendUint32([]byte{kind}, k.pruned))
+	return k.gateway.reporter.Store().Store.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		for _, expired := range [...]func(day uint32) (lo, hi []byte){reports.Expired, orders.Expired, rfq.Expired, history.Expired} {
+			deleteRange(expired(k.pruned))
 		}
 	}, false)
 }

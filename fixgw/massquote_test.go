@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"blockdesk/fixgw/fixclient"
+	"blockdesk/market"
 )
 
 // quote sends a MassQuote; sets is what follows NoQuoteSets.
@@ -155,10 +156,8 @@ func TestQuotesEndWithTheConnection(t *testing.T) {
 // quoteOrder returns the OrderID of the session's bid.
 func quoteOrder(t *testing.T, d *harness, compID string) string {
 	t.Helper()
-	b := d.blotter(compID)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, o := range b.orders {
+	all := func(market.InstrumentID, market.Side) bool { return true }
+	for _, o := range d.handler(compID).orders.Open(all) {
 		if o.QuoteSet != 0 && o.Side == 1 {
 			return strconv.FormatUint(uint64(o.ID), 10)
 		}

@@ -39,9 +39,6 @@ type Options struct {
 	Format1 bool
 }
 
-// batchReports is how many reports are sent before their state is committed.
-const batchReports = 512
-
 func (o Options) withDefaults() Options {
 	o.Options = o.Options.WithDefaults()
 	o.MaxPendingOrders = cmp.Or(o.MaxPendingOrders, 10_000)

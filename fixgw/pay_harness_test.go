@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gagliardetto/solana-go/base58"
 
@@ -53,7 +54,7 @@ func (b *till) Verify(ctx context.Context, p *desk.PaymentProof) (desk.Verdict, 
 	if v, ok := b.known[p.Signature]; ok {
 		return v, nil
 	}
-	return desk.Verdict{Pending: proofMinPause / 10}, nil
+	return desk.Verdict{Pending: 10 * time.Millisecond}, nil
 }
 
 func (b *till) enter(ctx context.Context, note func()) error {
@@ -95,7 +96,7 @@ func (b *till) calls() (packages, proofs int) {
 func newTillShop(t testing.TB, compIDs []string, change func(*Options)) (*harness, *till) {
 	d, b := newShop(t, compIDs, change), newTill()
 	d.till = b
-	d.gateway.dependencies.Settlement = b
+	d.gateway.quoteEntry.Settlement = b
 	return d, b
 }
 

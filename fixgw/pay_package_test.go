@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,8 +13,10 @@ import (
 	"github.com/gagliardetto/solana-go/base58"
 
 	"blockdesk/desk"
+	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/fixgw/session/sessiontest"
+	"blockdesk/fixgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -53,7 +56,7 @@ func TestPackage(t *testing.T) {
 	report = mm.wantNext("35=8 150=A")
 	id = claimID(t, report.Get(37))
 	m = mm.want("35=B 5605=2.500000000 5606=2500000000 5607=" + account58(202) + " 5608= 5609=" + account58(byte(id)) + " 5610=" + report.Get(37))
-	if got := m.Lines(); got["PAY"] != "2.500000000 SOL" || got["MINT"] != nativeMint {
+	if got := m.Lines(); got["PAY"] != "2.500000000 SOL" || got["MINT"] != "native" {
 		t.Errorf("lines %v", got)
 	}
 }
@@ -80,14 +83,8 @@ func TestPackageWaitsForTheChain(t *testing.T) {
 	})
 	bank.set(func() { bank.away = nil })
 	tk.want("35=B 33=8 97=").Headline(t, waits)
-	await.Equal(t, "packages that are being made", 0, d.gateway.packages.waiting)
+	await.Equal(t, "packages that are being made", 0, d.gateway.packages.Waiting)
 	tk.none()
-}
-
-func (p *packageSender) waiting() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.tasks)
 }
 
 // TestNoPackage: the client learns that there will be no package, without internal
@@ -131,7 +128,7 @@ func TestPackageOverRestarts(t *testing.T) {
 	d.stop()
 	d.start()
 	bank.set(func() { bank.away = nil })
-	await.Equal(t, "packages that are being made", 0, d.gateway.packages.waiting)
+	await.Equal(t, "packages that are being made", 0, d.gateway.packages.Waiting)
 	tk = d.dial("TK", keep(sender, target))
 	m := tk.want("35=B 33=8 43=Y 97=Y")
 	m.Headline(t, waits)
@@ -169,7 +166,9 @@ func TestPackageCrash(t *testing.T) {
 		d.start()
 	}
 	tk := d.dial("TK", keep(sender, target))
-	reserved := d.blotter("TK").desk.reservedClaims()
+	reserved := slices.DeleteFunc(d.handler("TK").quotes.Open(func(market.InstrumentID, market.Side) bool { return true }), func(c wire.ClientClaim) bool {
+		return c.State != rfq.ClaimReserved
+	})
 	if len(reserved) == 0 {
 		t.Fatal("no claim is reserved")
 	}
@@ -224,7 +223,7 @@ func TestMaxPackages(t *testing.T) {
 			tk.take(fmt.Sprint("c", i), quote)
 			claims[tk.wantNext("35=8 150=A").Get(37)] = true
 		}
-		await.Equal(t, "packages that are being made", most, d.gateway.packages.waiting)
+		await.Equal(t, "packages that are being made", most, d.gateway.packages.Waiting)
 		bank.set(func() { bank.away = nil })
 		for range most + 3 {
 			m := tk.want("35=B 33=8")
@@ -234,7 +233,7 @@ func TestMaxPackages(t *testing.T) {
 			}
 			delete(claims, claim)
 		}
-		await.Equal(t, "packages that are being made", 0, d.gateway.packages.waiting)
+		await.Equal(t, "packages that are being made", 0, d.gateway.packages.Waiting)
 		tk.none()
 	}
 }

@@ -206,29 +206,6 @@ func TestProofWaits(t *testing.T) {
 	})
 }
 
-// TestProofOutOfTime: what has been looked at and has no time left is answered
-// without another look, which may take long.
-func TestProofOutOfTime(t *testing.T) {
-	t.Parallel()
-	bank := newTill()
-	g := &Gateway{options: Options{}.withDefaults(), dependencies: Dependencies{Settlement: bank}}
-	task := &paymentTask{verifier: newPaymentVerifier(g), until: time.Now().Add(time.Hour)}
-	if refusal, again := task.look(t.Context()); refusal != nil || again == 0 {
-		t.Errorf("at first: %+v, again after %s", refusal, again)
-	}
-	task.until = time.Now()
-	if refusal, again := task.look(t.Context()); refusal == nil || again != 0 || !strings.HasPrefix(refusal.Text, wire.CodePendingTimeout) {
-		t.Errorf("out of time: %+v, again after %s", refusal, again)
-	}
-	if _, proofs := bank.calls(); proofs != 1 {
-		t.Errorf("%d looks, want 1", proofs)
-	}
-	late := &paymentTask{verifier: task.verifier, until: task.until}
-	if late.look(t.Context()); bank.proved[late.proof] != 2 {
-		t.Error("answered without any look")
-	}
-}
-
 // TestProofWithoutChain: where none is configured the answer is at once.
 func TestProofWithoutChain(t *testing.T) {
 	t.Parallel()
@@ -237,7 +214,7 @@ func TestProofWithoutChain(t *testing.T) {
 	claim := tk.claimed("c1")
 	d.stop()
 	d.start()
-	d.gateway.dependencies.Settlement = nil
+	d.gateway.quoteEntry.Settlement = nil
 	tk = d.dial("TK", nil)
 	_, text := paidBy(1)
 	tk.report(claim, "p1", text)
@@ -255,7 +232,7 @@ func TestProofLimits(t *testing.T) {
 		_, text := paidBy(n)
 		tk.report(claim, fmt.Sprint("p", n), text)
 	}
-	await.Equal(t, "reports of payments that wait", 3, d.gateway.payments.waiting)
+	await.Equal(t, "reports of payments that wait", 3, d.gateway.payments.Waiting)
 	_, text := paidBy(1)
 	tk.report(claim, "p1", text)
 	d.awaitStats("1 duplicates", func(s Stats) bool { return s.Duplicates == 1 })
@@ -268,7 +245,7 @@ func TestProofLimits(t *testing.T) {
 		_, text := paidBy(10 + n)
 		mm.report(others, fmt.Sprint("q", n), text)
 	}
-	await.Equal(t, "reports of payments that wait", 5, d.gateway.payments.waiting)
+	await.Equal(t, "reports of payments that wait", 5, d.gateway.payments.Waiting)
 	mm.report(others, "q2", text)
 	mm.acked("939=1 571=q2").Text(t, "OVERLOADED: 5 reports wait")
 	bank.set(func() {
@@ -286,17 +263,8 @@ func TestProofLimits(t *testing.T) {
 	}
 	mm.acked("939=0")
 	mm.acked("939=0")
-	await.Equal(t, "reports of payments that wait", 0, d.gateway.payments.waiting)
-	if len(d.gateway.payments.held) != 0 {
-		t.Errorf("held: %v", d.gateway.payments.held)
-	}
+	await.Equal(t, "reports of payments that wait", 0, d.gateway.payments.Waiting)
 	tk.none()
-}
-
-func (p *paymentVerifier) waiting() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.open)
 }
 
 // TestProofOverRestarts: a report that waits is answered by the next run, also
@@ -313,7 +281,7 @@ func TestProofOverRestarts(t *testing.T) {
 	d.stop()
 	bank.set(func() { bank.known[signature] = desk.Verdict{} })
 	d.start()
-	await.Equal(t, "reports of payments that wait", 0, d.gateway.payments.waiting)
+	await.Equal(t, "reports of payments that wait", 0, d.gateway.payments.Waiting)
 	tk = d.dial("TK", keep(sender, target))
 	tk.acked("939=0 571=p1 97=Y 43=Y")
 	sender, target = tk.leave()

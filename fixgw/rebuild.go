@@ -1,16 +1,13 @@
 package fixgw
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
 	"blockdesk/fixgw/history"
-	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
-	"blockdesk/persist/leadership"
 )
 
 // Requests of a client that rebuilds its state, on the session's goroutine: the open orders
@@ -18,24 +15,24 @@ import (
 // session may ask for few of them: rebuildRate.
 
 // rebuild handles an AF, AD or AN.
-func (s *blotter) rebuild(msgType, frame []byte) *wire.Reject {
-	g := s.gateway
+func (h *handler) rebuild(msgType, frame []byte) *wire.Reject {
+	g := h.gateway
 	now := g.options.Now().UnixNano()
-	if !s.rebuilds.Take(now, g.rebuildRate) {
+	if !h.rebuilds.Take(now, g.rebuildRate) {
 		g.RateLimited.Add(1)
 		return wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(frame),
 			fmt.Sprintf("%s: at most %d requests for orders, trades or positions at once and one a second", wire.CodeRateLimited, maxRebuilds))
 	}
 	if g.options.Leadership.Confirm() != nil {
-		return wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(frame), g.LeaderTextOr(session.LeaderText(leadership.Leader{})))
+		return wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(frame), h.NoLeaderText())
 	}
 	switch string(msgType) {
 	case "AF":
-		return s.massStatus(frame, now)
+		return h.massStatus(frame, now)
 	case "AD":
-		return s.tradeRequest(frame, now)
+		return h.tradeRequest(frame, now)
 	default:
-		s.positionRequest(frame)
+		h.positionRequest(frame)
 		return nil
 	}
 }
@@ -45,75 +42,56 @@ const maxRebuilds = 5
 
 // massStatus handles an AF: an ExecutionReport (150=I) of each open order and claim, as of
 // the last durable event.
-func (s *blotter) massStatus(frame []byte, now int64) *wire.Reject {
+func (h *handler) massStatus(frame []byte, now int64) *wire.Reject {
 	r := wire.ScanMassStatus(frame)
-	in, side, refusal := r.Check(s.gateway.instruments)
-	owner := s
+	in, side, refusal := r.Check(h.gateway.instruments)
+	owner := h
 	if refusal == nil && string(r.Kind) == wire.MassStatusParty {
-		other := s.gateway.SessionNamed(string(r.Party))
-		if other == nil || other.Participant.Number != s.Participant.Number {
+		other := h.gateway.SessionNamed(string(r.Party))
+		if other == nil || other.Participant.Number != h.Participant.Number {
 			refusal = wire.Refuse(wire.OrdRejUnknownOrder, wire.CodeUnknownOrder, "PartyID (448) %.40q: must be a CompID of your participant", r.Party)
 		} else {
-			owner = s.gateway.blotterOf(other)
+			owner = handlerOf(other)
 		}
 	}
 	if refusal != nil {
-		s.gateway.Rejects.Add(1)
-		s.Out.Scratch = r.AppendNone(s.Out.Scratch[:0], s.gateway.ids.Append(nil), refusal, now)
-		s.send('8', s.Out.Scratch, false)
+		h.CountReject()
+		h.Out.Scratch = r.AppendNone(h.Out.Scratch[:0], h.gateway.ids.Append(nil), refusal, now)
+		h.requests.SendReport("8", h.Out.Scratch)
 		return nil
 	}
 	matches := func(instrument market.InstrumentID, of market.Side) bool {
-		return (in == nil || in.ID == instrument) && (side == 0 || side == of) && s.gateway.instruments.Get(instrument) != nil
+		return (in == nil || in.ID == instrument) && (side == 0 || side == of) && h.gateway.instruments.Get(instrument) != nil
 	}
-	orders, claims := owner.open(matches)
+	orders, claims := owner.orders.Open(matches), owner.quotes.Open(matches)
 	total, sent := len(orders)+len(claims), 0
 	part := func(body []byte) {
 		sent++
-		s.Out.Scratch = r.AppendPart(body, total, sent == total)
-		s.send('8', s.Out.Scratch, false)
+		h.Out.Scratch = r.AppendPart(body, total, sent == total)
+		h.requests.SendReport("8", h.Out.Scratch)
 	}
 	for i := range orders {
 		report := wire.ExecutionReport{
-			Order: &orders[i], Instrument: s.gateway.instruments.Get(orders[i].Instrument), ExecType: wire.ExecStatus,
-			ExecID: s.gateway.ids.Append(nil), At: now,
+			Order: &orders[i], Instrument: h.gateway.instruments.Get(orders[i].Instrument), ExecType: wire.ExecStatus,
+			ExecID: h.gateway.ids.Append(nil), At: now,
 		}
-		part(report.AppendBody(s.Out.Scratch[:0]))
+		part(report.AppendBody(h.Out.Scratch[:0]))
 	}
 	for i := range claims {
-		part(s.desk.appendClaimStatus(s.Out.Scratch[:0], &claims[i], s.gateway.instruments.Get(claims[i].Terms.Instrument).Symbol, now))
+		part(h.quotes.AppendStatus(h.Out.Scratch[:0], &claims[i], h.gateway.instruments.Get(claims[i].Terms.Instrument).Symbol, now))
 	}
 	if total == 0 {
-		s.Out.Scratch = r.AppendNone(s.Out.Scratch[:0], s.gateway.ids.Append(nil), nil, now)
-		s.send('8', s.Out.Scratch, false)
+		h.Out.Scratch = r.AppendNone(h.Out.Scratch[:0], h.gateway.ids.Append(nil), nil, now)
+		h.requests.SendReport("8", h.Out.Scratch)
 	}
 	return nil
 }
 
-// open returns copies of the session's live orders and claims that match, by their ids.
-func (s *blotter) open(matches func(market.InstrumentID, market.Side) bool) (orders []wire.ClientOrder, claims []claim) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range s.orders {
-		if o.Live() && matches(o.Instrument, o.Side) {
-			orders = append(orders, o.ClientOrder)
-		}
-	}
-	for _, c := range s.desk.claims {
-		if matches(c.Terms.Instrument, market.Buy) {
-			claims = append(claims, c.snapshot())
-		}
-	}
-	slices.SortFunc(orders, func(a, b wire.ClientOrder) int { return cmp.Compare(a.ID, b.ID) })
-	slices.SortFunc(claims, func(a, b claim) int { return cmp.Compare(a.ID, b.ID) })
-	return orders, claims
-}
-
 // tradeRequest handles an AD: an AQ, then a TradeCaptureReport (AE) of each fill of the
 // session's orders yesterday and today.
-func (s *blotter) tradeRequest(frame []byte, now int64) *wire.Reject {
+func (h *handler) tradeRequest(frame []byte, now int64) *wire.Reject {
 	r := wire.ScanTradeRequest(frame)
-	f, refusal := r.Parse(s.gateway.instruments)
+	f, refusal := r.Parse(h.gateway.instruments)
 	var fills []history.Fill
 	if refusal == nil {
 		q := history.Filter{
@@ -123,29 +101,29 @@ func (s *blotter) tradeRequest(frame []byte, now int64) *wire.Reject {
 			q.Instrument = &f.Instrument.ID
 		}
 		var err error
-		fills, err = s.gateway.history.Fills(s.Number, &q, now)
+		fills, err = h.gateway.history.Fills(h.Number, &q, now)
 		if errors.Is(err, history.ErrTooMany) {
 			refusal = wire.Refuse(wire.TradeRequestOther, wire.CodeOverloaded, "%s: ask for a shorter time", err)
 		} else if err != nil {
-			return s.storeFailed(r.ID, err)
+			return h.requests.StoreFailed(r.ID, err)
 		}
 	}
-	fills = slices.DeleteFunc(fills, func(f history.Fill) bool { return s.gateway.instruments.Get(f.Instrument) == nil })
+	fills = slices.DeleteFunc(fills, func(f history.Fill) bool { return h.gateway.instruments.Get(f.Instrument) == nil })
 	if refusal != nil {
-		s.gateway.Rejects.Add(1)
+		h.CountReject()
 	}
-	s.Out.Scratch = r.AppendAck(s.Out.Scratch[:0], len(fills), refusal)
-	s.Send("AQ", wire.TagTradeRequestID, s.Out.Scratch, false)
+	h.Out.Scratch = r.AppendAck(h.Out.Scratch[:0], len(fills), refusal)
+	h.Send("AQ", wire.TagTradeRequestID, h.Out.Scratch, false)
 	var execID, orderID []byte
 	for i := range fills {
 		f := &fills[i]
-		in := s.gateway.instruments.Get(f.Instrument)
+		in := h.gateway.instruments.Get(f.Instrument)
 		execID = f.AppendExecID(execID[:0])
-		b := wire.AppendCaptureHead(s.Out.Scratch[:0], execID, f.Status, in.Symbol)
+		b := wire.AppendCaptureHead(h.Out.Scratch[:0], execID, f.Status, in.Symbol)
 		b = r.AppendPart(b, len(fills), i == len(fills)-1)
 		orderID = fmt.Append(orderID[:0], uint64(f.Order))
-		s.Out.Scratch = appendCapture(b, in, f, orderID, s.CompID())
-		s.Send("AE", wire.TagTradeReportID, s.Out.Scratch, false)
+		h.Out.Scratch = appendCapture(b, in, f, orderID, h.CompID())
+		h.Send("AE", wire.TagTradeReportID, h.Out.Scratch, false)
 	}
 	return nil
 }
@@ -161,23 +139,23 @@ func appendCapture(b []byte, in *market.Instrument, f *history.Fill, orderID []b
 
 // positionRequest handles an AN: an AO, then a PositionReport (AP) of each instrument that
 // the participant has traded.
-func (s *blotter) positionRequest(frame []byte) {
+func (h *handler) positionRequest(frame []byte) {
 	r := wire.ScanPositionRequest(frame)
-	only, refusal := r.Check(s.gateway.instruments)
+	only, refusal := r.Check(h.gateway.instruments)
 	var list []wire.Position
 	if refusal == nil {
-		for _, p := range s.gateway.history.Positions(s.Participant.Number) {
-			if in := s.gateway.instruments.Get(p.Instrument); in != nil && (only == nil || only == in) {
+		for _, p := range h.gateway.history.Positions(h.Participant.Number) {
+			if in := h.gateway.instruments.Get(p.Instrument); in != nil && (only == nil || only == in) {
 				list = append(list, wire.Position{Instrument: in, Bought: p.Bought, Sold: p.Sold, Last: p.Last})
 			}
 		}
 	} else {
-		s.gateway.Rejects.Add(1)
+		h.CountReject()
 	}
-	s.Out.Scratch = r.AppendAck(s.Out.Scratch[:0], s.gateway.ids.Append(nil), len(list), refusal)
-	s.Send("AO", wire.TagPosMaintRptID, s.Out.Scratch, false)
+	h.Out.Scratch = r.AppendAck(h.Out.Scratch[:0], h.gateway.ids.Append(nil), len(list), refusal)
+	h.Send("AO", wire.TagPosMaintRptID, h.Out.Scratch, false)
 	for i := range list {
-		s.Out.Scratch = r.AppendReport(s.Out.Scratch[:0], s.gateway.ids.Append(nil), &list[i], len(list))
-		s.Send("AP", wire.TagPosMaintRptID, s.Out.Scratch, false)
+		h.Out.Scratch = r.AppendReport(h.Out.Scratch[:0], h.gateway.ids.Append(nil), &list[i], len(list))
+		h.Send("AP", wire.TagPosMaintRptID, h.Out.Scratch, false)
 	}
 }

@@ -58,7 +58,7 @@ func TestRebuildFilters(t *testing.T) {
 	ask := func(msgType, body string) {
 		hooks := d.hooks.Session("MM") // the rate is another test's
 		hooks.Lock()
-		d.blotter("MM").rebuilds = ratelimit.Bucket{}
+		d.handler("MM").rebuilds = ratelimit.Bucket{}
 		hooks.Unlock()
 		mm.send(msgType, body)
 	}
@@ -145,7 +145,7 @@ func TestRebuildRate(t *testing.T) {
 	}
 	hooks := d.hooks.Session("MM") // as if it had asked until a minute from now
 	hooks.Lock()
-	for b := &d.blotter("MM").rebuilds; b.Take(time.Now().Add(time.Minute).UnixNano(), d.gateway.rebuildRate); {
+	for b := &d.handler("MM").rebuilds; b.Take(time.Now().Add(time.Minute).UnixNano(), d.gateway.rebuildRate); {
 		continue
 	}
 	hooks.Unlock()

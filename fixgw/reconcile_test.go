@@ -51,14 +51,14 @@ func TestJournalBehindStore(t *testing.T) {
 	d.journal.commands = d.journal.commands[:kept]
 	// A crash in the middle of it: the cancels and their mark are not there yet.
 	d.start()
-	if d.stop(); d.gateway.reporter.storedUnfinished {
+	if d.stop(); d.gateway.reporter.Unfinished() {
 		t.Error("still unfinished after a clean stop")
 	}
 	for kept < len(d.journal.commands) && d.journal.commands[kept].Kind != engine.CancelOrder {
 		kept++
 	}
 	d.journal.commands = d.journal.commands[:kept]
-	d.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set([]byte{keyUnfinished}, nil) }, true)
+	d.store.Commit(func(set func(key, value []byte), _ func(lo, hi []byte)) { set([]byte{'p'}, nil) }, true)
 	d.start()
 
 	mm, tk = d.dial("MM", keep(mmSender, mmTarget)), d.dial("TK", keep(tkSender, tkTarget))

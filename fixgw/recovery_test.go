@@ -14,7 +14,6 @@ import (
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/session/sessiontest"
-	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/persist/kv/kvtest"
@@ -403,48 +402,19 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestFollowerPassesOverTheDesk: an event of the RFQ desk has no time; read as one, its
-// bytes would put what is stored with the next report on another day.
-func TestFollowerPassesOverTheDesk(t *testing.T) {
-	f := &reporter{at: 5}
-	f.desk.reporter = f
-	var e event.Event
-	e.SetDesk(3, event.DeskChunk{Count: 1, Data: []byte(strings.Repeat("~", event.MaxDeskChunk))})
-	if err := f.follow([]event.Event{e, e}); err != nil || f.at != 5 || f.next != (position{seq: 3, index: 2}) {
-		t.Errorf("at %d, at place %+v: %v", f.at, f.next, err)
-	}
-}
-
-// The journal is replayed from further back than the store where another
-// follower of it is behind: what the store has is passed over, also when an epoch
-// began in it. An epoch that the store has not seen is all new, whatever its
-// Seqs.
-func TestReplayFromBeforeTheStore(t *testing.T) {
-	begins := func(seq, epoch uint64) event.Event {
-		return event.Event{Seq: seq, At: int64(seq), Kind: event.EpochStarted, Other: epoch}
-	}
-	reconciled := event.Event{}
-	reconciled.SetReference(7, event.Ref{Text: []byte(reconciledClOrdID)})
-	cancelled := event.Event{Seq: 8, At: 8, Kind: event.Cancelled, OrderID: 1}
+// TestDeskEventsHaveNoTime: read as a time, their bytes would put what is stored with the
+// next report on another day.
+func TestDeskEventsHaveNoTime(t *testing.T) {
 	g, err := New(Options{Options: session.Options{Address: "127.0.0.1:0"}}, nil, kvtest.New(), Dependencies{}, wiretest.Instruments(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	f := g.reporter
-	f.stored, f.epoch, f.storedEpoch, f.unfinished = position{seq: 10}, 2, 2, true
-	f.orders[1] = &order{ClientOrder: wire.ClientOrder{ID: 1, Status: wire.StatusNew}, owner: &blotter{}}
-	if err := f.follow([]event.Event{begins(4, 1), begins(6, 2), reconciled, cancelled}); err != nil {
-		t.Fatal(err)
-	}
-	if place, epoch := f.commitPosition(); f.at != 0 || !f.unfinished || !f.orders[1].Live() || place != f.stored || epoch != 2 {
-		t.Errorf("what the store has was followed again: %+v, order %+v", f, f.orders[1])
-	}
-	if err := f.follow([]event.Event{begins(9, 3)}); err != nil {
-		t.Fatal(err)
-	}
-	if place, epoch := f.commitPosition(); f.at != 9 || place != (position{seq: 9, index: 1}) || epoch != 3 {
-		t.Errorf("a new epoch was passed over: %+v", f)
+	g.reporter.At = 5
+	var e event.Event
+	e.SetDesk(3, event.DeskChunk{Count: 1, Data: []byte(strings.Repeat("~", event.MaxDeskChunk))})
+	if err := g.Replay([]event.Event{e, e}); err != nil || g.reporter.At != 5 || g.reporter.Index() != 2 {
+		t.Errorf("at %d, index %d: %v", g.reporter.At, g.reporter.Index(), err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/fixgw/wire"
+	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 )
 
@@ -15,7 +16,7 @@ func TestRetryAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"TK"}, nil)
 	tk := d.dial("TK", nil)
-	s, hooks := d.blotter("TK"), d.hooks.Session("TK")
+	s, hooks := d.handler("TK").requests, d.hooks.Session("TK")
 	ordered, hit := tk.quoted("q1", ""), tk.quoted("q2", "")
 	const order = "55=SLUSD/USDC|54=1|" + now60
 	const ask = "146=1|55=SLUSD/USDC|48=T1/T1-1|22=8|152="
@@ -30,18 +31,16 @@ func TestRetryAtOnce(t *testing.T) {
 		{"AJ", wire.QuoteRespPrefix + "hit", "693=hit", "694=1|55=SLUSD/USDC|117=" + hit.Get(117) + "|", "35=8 150=A"},
 	} {
 		hooks.OnSend(c.id, func() {
-			before := d.gateway.duplicates.Load()
+			before := d.gateway.requests.Duplicates.Load()
 			go func() {
 				hooks.Lock()
 				defer hooks.Unlock()
-				s.mu.Lock()
-				content := s.requests[c.key].content
-				s.mu.Unlock()
-				if known, _, reject := s.repeated([]byte(c.key), content); !known || reject != nil {
+				first, _ := s.Find(c.key)
+				if known, _, reject := s.Repeated([]byte(c.key), first.Content); !known || reject != nil {
 					t.Errorf("%s said again is new, or refused: %v", c.id, reject)
 				}
 			}()
-			if err := await.Poll(t.Context(), "the repetition", func() bool { return d.gateway.duplicates.Load() > before }); err != nil {
+			if err := await.Poll(t.Context(), "the repetition", func() bool { return d.gateway.requests.Duplicates.Load() > before }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -60,14 +59,13 @@ func TestRetryTooEarly(t *testing.T) {
 	d.quickfixOnly = true // otherwise the client's reader sends the answer, and waits
 	d.start()
 	mm := d.dial("MM", nil)
-	s := d.blotter("MM")
+	s := d.handler("MM").requests
 	func() {
 		defer d.hooks.Session("MM").HoldOutbound()()
 		mm.order("a", "1", "1", "0.5", "")
 		await.True(t, "the order in the session", func() bool {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.requests["a"] != nil && s.requests["a"].order != nil
+			a, _ := s.Find("a")
+			return a.Subject != nil
 		})
 		mm.order("a", "1", "1", "0.5", "")
 		d.awaitStats("1 duplicates", func(s Stats) bool { return s.Duplicates == 1 })
@@ -85,36 +83,26 @@ func TestProofAgainAtOnce(t *testing.T) {
 	d, bank := newTillShop(t, []string{"TK"}, func(o *Options) { o.MaxSessionProofs = 1 })
 	tk := d.dial("TK", nil)
 	claim := tk.claimed("c1")
-	signature, _ := paidBy(1)
-	s, p := d.blotter("TK").desk, d.gateway.payments
-	report := func() *paymentTask {
-		return &paymentTask{
-			verifier: p, owner: s, id: "p1",
-			proof: desk.PaymentProof{Claim: claimID(t, claim.Get(37)), Ticket: 1, Tranche: 1, Signature: signature},
-		}
-	}
+	signature, text := paidBy(1)
+	s, p := d.handler("TK").quotes, d.gateway.payments
 	held := make(chan struct{})
-	bank.set(func() { bank.known[signature], bank.held = desk.Verdict{}, held })
-	first := report() // of which no worker knows: the test answers it
-	p.mu.Lock()
-	p.open[paymentKey{s.Number, first.id}] = first
-	p.held[s.Number]++
-	p.mu.Unlock()
+	bank.set(func() { bank.known[signature] = desk.Verdict{} })
+	fields := reportFields(claim, "p1", text)
+	again := wiretest.Message("35=AE|34=9|49=TK|56=" + d.options.CompID + "|" + wiretest.PaymentReportBody(fields))
 	d.hooks.Session("TK").OnSend("571=p1", func() {
-		if refusal, err := p.take(report()); refusal != nil || err != nil {
-			t.Errorf("said again: %+v, %v", refusal, err)
+		bank.set(func() { bank.held = held })
+		if reject := s.PaymentReport(again); reject != nil {
+			t.Errorf("said again: %+v", reject)
 		}
 	})
-	if err := p.answer(first, nil); err != nil {
-		t.Fatal(err)
-	}
+	tk.report(claim, "p1", text)
 	tk.acked("939=0 571=p1")
 	recorded := func() bool {
-		_, ok, err := d.store.Get(first.key())
+		_, ok, err := d.store.Get(append([]byte{'t', 0, byte(s.Number)}, "p1"...))
 		return ok && err == nil
 	}
-	if !recorded() || p.waiting() != 1 {
-		t.Errorf("recorded: %v; %d wait", recorded(), p.waiting())
+	if !recorded() || p.Waiting() != 1 {
+		t.Errorf("recorded: %v; %d wait", recorded(), p.Waiting())
 	}
 	close(held)
 	tk.acked("939=0 571=p1")

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"blockdesk/engine/rfq"
-	"blockdesk/fixgw/session"
+	enginerfq "blockdesk/engine/rfq"
+	"blockdesk/fixgw/rfq"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
@@ -20,11 +20,10 @@ func FuzzQuoteRequest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	d := newShop(f, []string{"TK"}, nil)
-	s, view := d.blotter("TK").desk, d.offers.View()
+	hooks, view := rfq.Hooks{Session: d.handler("TK").quotes}, d.offers.View()
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := wire.ScanQuoteRequest(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")))
-		entry := &request{}
-		ask, refusal := s.decodeQuoteRequest(&r, entry)
+		ask, instrument, refusal := hooks.DecodeQuoteRequest(&r)
 		if (ask == nil) == (refusal == nil) {
 			t.Fatalf("%+v and %+v", ask, refusal)
 		}
@@ -35,7 +34,7 @@ func FuzzQuoteRequest(f *testing.F) {
 			return
 		}
 		ticket := view.Ticket(ask.Ticket)
-		if ticket == nil || ticket.Tranche(ask.Tranche) == nil || ticket.Instrument != entry.instrument || !ask.Fill.Valid() || !ask.Rail.Valid() {
+		if ticket == nil || ticket.Tranche(ask.Tranche) == nil || ticket.Instrument != instrument || !ask.Fill.Valid() || !ask.Rail.Valid() {
 			t.Fatalf("asks for %+v", ask)
 		}
 	})
@@ -45,12 +44,10 @@ func FuzzQuoteRequest(f *testing.F) {
 // nothing.
 func FuzzAcceptance(f *testing.F) {
 	d := newShop(f, []string{"TK"}, nil)
-	s := d.blotter("TK").desk
-	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqPrefix + "r", Digits: 6}}
-	q.ID, q.Terms = 7, rfq.Terms{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Price: 990_000_000, Base: 252_525_252}
-	s.mu.Lock()
-	s.quotes[q.ID] = q
-	s.mu.Unlock()
+	hooks := rfq.Hooks{Session: d.handler("TK").quotes}
+	q := wire.ClientQuote{Ref: wire.QuoteReqPrefix + "r", Digits: 6}
+	q.ID, q.Terms = 7, enginerfq.Terms{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailUSDC, Price: 990_000_000, Base: 252_525_252}
+	hooks.AddQuote(q)
 	id := string(market.AppendQuoteID(nil, q.ID))
 	for _, seed := range []string{
 		"11=c|117=" + id + "|55=SLUSD/USDC|54=1|152=250|44=0.99|", "693=c|117=" + id + "|55=SLUSD/USDC|133=0.990|38=252.525252|",
@@ -61,7 +58,7 @@ func FuzzAcceptance(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, response bool) {
 		a := wire.ScanAcceptance(bytes.ReplaceAll(body, []byte("|"), []byte("\x01")), response)
-		take, refusal := s.decodeAcceptance(&a, &request{clOrdID: a.Key()})
+		take, refusal := hooks.DecodeAcceptance(&a)
 		if (take == nil) == (refusal == nil) {
 			t.Fatalf("%+v and %+v", take, refusal)
 		}
@@ -70,41 +67,6 @@ func FuzzAcceptance(f *testing.F) {
 		}
 		if take != nil && (take.Quote != q.ID || take.Ticket != 1 || take.Tranche != 1 || take.Fill != 1 || take.Participant != 1 || take.Wallet != testAccount(1)) {
 			t.Fatalf("takes %+v", take)
-		}
-	})
-}
-
-// FuzzDeskRecords: the store's records are refused, or are what would be written
-// again.
-func FuzzDeskRecords(f *testing.F) {
-	s := &deskClient{blotter: &blotter{Session: &session.Session{Number: 3}}}
-	c := &claim{owner: s, ClientClaim: wire.ClientClaim{
-		Ref: "c", Digits: 6, Status: wire.StatusPendingNew, Refund: wire.Refund{Signature: [64]byte{1}, At: 9},
-	}}
-	c.ID, c.State = 5, rfq.ClaimReserved
-	q := &quote{owner: s, ClientQuote: wire.ClientQuote{Ref: wire.QuoteReqPrefix + "r", Digits: 6}, over: true}
-	q.ID = 5
-	facts := deskFacts{digits: map[market.InstrumentID]uint8{0: 6, 700: 9}, mint: testAccount(1)}
-	f.Add(c.appendRecord(nil))
-	f.Add(q.appendRecord(nil))
-	f.Add(facts.append(nil))
-	f.Add([]byte{1})
-	sessionOf := func(n uint16) *deskClient {
-		if n == s.Number {
-			return s
-		}
-		return nil
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if c, err := parseClaimRecord(5, data, sessionOf); err == nil && c != nil && !bytes.Equal(c.appendRecord(nil), data) {
-			t.Fatalf("claim %+v", c)
-		}
-		if q, err := parseQuoteRecord(5, data, sessionOf); err == nil && q != nil && !bytes.Equal(q.appendRecord(nil), data) {
-			t.Fatalf("quote %+v", q)
-		}
-		read := deskFacts{digits: map[market.InstrumentID]uint8{}}
-		if read.parse(data) && len(read.digits)*3+factsRecordHead != len(data) && len(read.append(nil)) > len(data) {
-			t.Fatalf("facts %+v", read)
 		}
 	})
 }

@@ -58,7 +58,7 @@ func runAllClaimStates(t *testing.T) *harness {
 // deskRecords returns what the store has of quotes and claims.
 func deskRecords(s *kvtest.Memory) map[string]string {
 	records := map[string]string{}
-	for _, kind := range [...]byte{keyQuote, keyClaim, keyClaimOver, keyFacts} {
+	for _, kind := range [...]byte{'q', 'd', 'e', 'f'} {
 		s.Scan([]byte{kind}, []byte{kind + 1}, func(key, value []byte) bool {
 			records[string(key)] = string(value)
 			return true
@@ -67,9 +67,9 @@ func deskRecords(s *kvtest.Memory) map[string]string {
 	return records
 }
 
-// reports returns every execution report in the message stores, by session and
+// allReports returns every execution report in the message stores, by session and
 // ExecID. A report that is there twice must say the same.
-func reports(t *testing.T, g *Gateway) map[string]map[string]string {
+func allReports(t *testing.T, g *Gateway) map[string]map[string]string {
 	t.Helper()
 	all := map[string]map[string]string{}
 	for _, s := range g.All() {
@@ -115,7 +115,7 @@ func (d *harness) reopened(store *kvtest.Memory, commands []engine.Command) *Gat
 			}
 		})
 	}
-	if err := g.reporter.commit(); err != nil {
+	if err := g.follower.Commit(false); err != nil {
 		d.t.Fatal(err)
 	}
 	return g
@@ -129,19 +129,19 @@ func TestDeskCrashAtEveryCommit(t *testing.T) {
 	d := runAllClaimStates(t)
 	commands := d.journal.commands
 	whole := d.store
-	wantReports := reports(t, d.reopened(whole.Prefix(whole.Commits()), commands))
+	wantReports := allReports(t, d.reopened(whole.Prefix(whole.Commits()), commands))
 	wantRecords := deskRecords(whole)
 	if n := len(wantReports["TK"]) + len(wantReports["MM"]); n != 13 {
 		t.Fatalf("%d reports: %v", n, wantReports)
 	}
 	first := 1 // the facts are synced
-	for len(whole.Prefix(first).Keys(string(rune(keyFacts)))) == 0 {
+	for len(whole.Prefix(first).Keys("f")) == 0 {
 		first++
 	}
 	for n := first; n <= whole.Commits(); n++ {
 		store := whole.Prefix(n)
 		g := d.reopened(store, commands)
-		if got := reports(t, g); !maps.EqualFunc(got, wantReports, maps.Equal[map[string]string]) {
+		if got := allReports(t, g); !maps.EqualFunc(got, wantReports, maps.Equal[map[string]string]) {
 			t.Fatalf("after %d of %d commits:\n%v\nwant\n%v", n, whole.Commits(), got, wantReports)
 		}
 		if got := deskRecords(store); !maps.Equal(got, wantRecords) {
@@ -172,15 +172,15 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 				if err := g.Replay(events[j : j+1]); err != nil {
 					t.Fatal(err)
 				}
-				if err := g.reporter.commit(); err != nil {
+				if err := g.follower.Commit(false); err != nil {
 					t.Fatal(err)
 				}
 				ends = append(ends, store.Commits())
 			}
 		})
 	}
-	wantReports, wantRecords := reports(t, g), deskRecords(store)
-	if online := reports(t, d.reopened(d.store, nil)); !maps.EqualFunc(online, wantReports, maps.Equal[map[string]string]) {
+	wantReports, wantRecords := allReports(t, g), deskRecords(store)
+	if online := allReports(t, d.reopened(d.store, nil)); !maps.EqualFunc(online, wantReports, maps.Equal[map[string]string]) {
 		t.Errorf("replayed:\n%v\nas it happened:\n%v", wantReports, online)
 	}
 	const step = 5 // every gateway parses the dictionary; records have 1 to 6 pieces
@@ -188,7 +188,7 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 		n := ends[i]
 		left := store.Prefix(n)
 		again := d.reopened(left, commands)
-		if got := reports(t, again); !maps.EqualFunc(got, wantReports, maps.Equal[map[string]string]) {
+		if got := allReports(t, again); !maps.EqualFunc(got, wantReports, maps.Equal[map[string]string]) {
 			t.Fatalf("after %d commits:\n%v\nwant\n%v", n, got, wantReports)
 		}
 		if got := deskRecords(left); !maps.Equal(got, wantRecords) {
@@ -196,12 +196,12 @@ func TestDeskCrashInsideRecords(t *testing.T) {
 		}
 		// An answered request is answered again.
 		for _, key := range []string{"settled", wire.QuoteReqPrefix + "r2", wire.QuoteRespPrefix + "aj", "full"} {
-			s := again.blotterOf(again.SessionNamed("MM"))
+			s := handlerOf(again.SessionNamed("MM")).requests
 			if key == "settled" {
-				s = again.blotterOf(again.SessionNamed("TK"))
+				s = handlerOf(again.SessionNamed("TK")).requests
 			}
-			if r := s.requests[key]; r == nil || r.answer == 0 {
-				if _, ok, err := s.stored([]byte(key)); !ok || err != nil {
+			if r, known := s.Find(key); !known || r.Pending() {
+				if _, ok, err := s.StoredID([]byte(key)); !ok || err != nil {
 					t.Fatalf("after %d commits: %q has no answer: %v", n, key, err)
 				}
 			}

@@ -10,7 +10,6 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/rfq"
-	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
@@ -224,41 +223,13 @@ func TestQuoteLimit(t *testing.T) {
 	}
 }
 
-// TestPendingQuotes: requests without an answer are bounded with all others.
-func TestPendingQuotes(t *testing.T) {
-	t.Parallel()
-	g := &Gateway{options: Options{MaxPendingOrders: 2, MaxQuotes: 10}.withDefaults()}
-	s := newBlotter(g, &session.Session{})
-	for i := range 3 {
-		refusal := s.desk.registerDesk(&request{clOrdID: fmt.Sprint(wire.QuoteReqPrefix, i), msgType: 'R'})
-		if full := i == 2; (refusal != nil) != full {
-			t.Errorf("request %d: %+v", i, refusal)
-		}
-	}
-	if s.pendingQuotes != 2 || s.pending != 2 {
-		t.Errorf("%d asked for, %d pending", s.pendingQuotes, s.pending)
-	}
-	s.unregister(s.requests[fmt.Sprint(wire.QuoteReqPrefix, 0)])
-	if s.pendingQuotes != 1 || s.pending != 1 {
-		t.Errorf("%d asked for, %d pending", s.pendingQuotes, s.pending)
-	}
-}
-
-// TestNoDesk: where it is not enabled, and where it has not started.
+// TestNoDesk: where it knows no pair.
 func TestNoDesk(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"TK"}, nil)
 	tk := d.dial("TK", nil)
 	tk.rfq("r", "")
 	tk.wantNext("35=AG 131=r 658=8").Text(t, "REFUS_DVP: unknown_pair")
-	g := &Gateway{}
-	if _, refusal := g.deskView(); refusal == nil || !strings.HasPrefix(refusal.Text, wire.CodeUnsupported) {
-		t.Errorf("no desk: %+v", refusal)
-	}
-	g.dependencies.Desk = &offers{}
-	if _, refusal := g.deskView(); refusal == nil || !strings.HasPrefix(refusal.Text, wire.CodeOverloaded) {
-		t.Errorf("no view: %+v", refusal)
-	}
 }
 
 // TestEveryRefusalHasItsWord: whatever the desk may say of a quote or a claim has

@@ -172,10 +172,7 @@ func TestClaimEnds(t *testing.T) {
 	tk.send("F", "11=f|41=c1|55=SLUSD/USDC|54=1|"+now60)
 	tk.wantNext("35=9 11=f 41=c1 39=C 102=0")
 	await.True(t, "the claims to be in the store alone", func() bool {
-		s := d.blotter("TK").desk
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.claims) == 0
+		return len(d.handler("TK").quotes.Open(func(market.InstrumentID, market.Side) bool { return true })) == 0
 	})
 	d.pay(honoured, 2, 250_000_000)
 	tk.wantNext("35=8 11=c1 150=0 39=0 151=252.525252").Text(t, "PAID: late")

@@ -334,8 +334,8 @@ type busy struct {
 
 // makeBusy puts one before the engine, while nobody is connected.
 func (d *harness) makeBusy() *busy {
-	b := &busy{engineWithOrders: d.gateway.engine.(engineWithOrders)}
-	d.gateway.engine = b
+	b := &busy{engineWithOrders: d.late.Engine.(engineWithOrders)}
+	d.late.Engine = b
 	return b
 }
 

@@ -401,12 +401,12 @@ func (s *soak) quiet(before int) {
 	if n, _, _ := g.market.Counts(); n != 0 {
 		s.t.Errorf("%d subscriptions of nobody", n)
 	}
-	for _, session := range g.blotters() {
-		session.mu.Lock()
-		if most := len(session.orders) + g.options.ClosedRefs; session.pending != 0 || len(session.requests) > most || len(session.closed) > g.options.ClosedRefs {
-			s.t.Errorf("session %d: %d pending, %d refs (at most %d), %d closed", session.Number, session.pending, len(session.requests), most, len(session.closed))
+	for _, session := range g.All() {
+		h := handlerOf(session)
+		counts, live := h.requests.Counts(), h.orders.Live()
+		if most := live + g.options.ClosedRefs; counts.Pending != 0 || counts.Known > most || counts.Closed > g.options.ClosedRefs {
+			s.t.Errorf("session %d: %+v, want at most %d known", session.Number, counts, most)
 		}
-		session.mu.Unlock()
 	}
 }
 

@@ -5,9 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"blockdesk/engine/book"
-	"blockdesk/fixgw/wire"
 )
 
 // TestTermsAreRepeated: every report of an order has the fields that the order had, also
@@ -126,33 +123,6 @@ func TestOrigClOrdIDIsCurrent(t *testing.T) {
 	mm.want("35=9 11=d 41=a 102=1 434=1 37=" + order)
 	mm.send("F", "11=e|41=b|55=SLUSD/USDC|54=1|"+now60)
 	mm.want("35=8 11=e 41=b 150=4")
-}
-
-// TestOrderRecords: records with and without terms are read as they were written.
-func TestOrderRecords(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, []string{"MM"}, nil)
-	b := d.blotter("MM")
-	for _, terms := range []wire.OrderTerms{{}, {Account: "x"}, {Stop: 1, Display: 2, MinQty: 3, ExpireAt: 4, PostOnly: true, Account: strings.Repeat("a", wire.MaxAccount)}} {
-		o := &order{owner: b, ClientOrder: wire.ClientOrder{ID: 7, ClOrdID: "c", Instrument: 1, Side: 1, Type: book.Limit, TIF: book.GTC, Status: '0', Price: 5, Total: 6, OrderTerms: terms}}
-		record := o.appendRecord(nil)
-		got, err := parseOrderRecord(7, record, func(uint16) *blotter { return b })
-		if err != nil || got.ClientOrder != o.ClientOrder {
-			t.Errorf("%+v, %v, want %+v", got.ClientOrder, err, o.ClientOrder)
-		}
-		for n := range record {
-			if o, err := parseOrderRecord(7, record[:n], func(uint16) *blotter { return b }); err == nil && n <= orderRecordSize {
-				t.Errorf("%d bytes of a record are the order %+v", n, o)
-			}
-		}
-	}
-	if a, err := parseAnswer(append([]byte{1, 'D', 0, 0, 0, 0, 0, 0, 0, 9, '8'}, "body"...)); err != nil || a.content != 0 || string(a.body) != "body" || a.id != 9 {
-		t.Errorf("an answer of version 1: %+v, %v", a, err)
-	}
-	first := answer{request: 'D', id: 9, msgType: '8', content: 77, body: []byte("body")}
-	if a, err := parseAnswer(appendAnswer(nil, first)); err != nil || a.content != 77 || string(a.body) != "body" {
-		t.Errorf("an answer: %+v, %v", a, err)
-	}
 }
 
 // TestSelfTradeType: an order names its own self-trade prevention, over the participant's.

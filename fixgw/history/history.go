@@ -194,6 +194,11 @@ func (h *History) AfterCommit() {
 	h.pending, h.changed = h.pending[:0], h.changed[:0]
 }
 
+// Expired returns the range of fills of the days before day.
+func Expired(day uint32) (lo, hi []byte) {
+	return []byte{KeyFill}, binary.BigEndian.AppendUint32([]byte{KeyFill}, day)
+}
+
 // DayOf returns the UTC day of a Unix nanosecond.
 func DayOf(at int64) uint32 {
 	const day = 24 * 60 * 60 * 1_000_000_000

@@ -141,12 +141,10 @@ func (t *Statuses) begin(reqID []byte, symbol string, changed bool, status strin
 
 // Changed calls send with an f for each subscriber of an instrument whose status e changes,
 // and with an h for each of the trading session if its status changes.
-func (t *Statuses) Changed(e *event.Event, send func(s *session.Session, msgType string, firstTag int, body []byte) error) error {
+func (t *Statuses) Changed(e *event.Event, send func(s *session.Session, msgType string, firstTag int, body []byte)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.follow(e, send); err != nil {
-		return err
-	}
+	t.follow(e, send)
 	for s, watches := range t.subscriptions {
 		for reqID, w := range watches {
 			status := tradingStatus(w.in, uint8(e.Code))
@@ -155,12 +153,9 @@ func (t *Statuses) Changed(e *event.Event, send func(s *session.Session, msgType
 			}
 			w.sent = status
 			t.body = t.begin([]byte(reqID), w.in.Symbol, true, status, e.At)
-			if err := send(s, "f", wire.TagStatusReqID, t.body); err != nil {
-				return err
-			}
+			send(s, "f", wire.TagStatusReqID, t.body)
 		}
 	}
-	return nil
 }
 
 // Drop ends all subscriptions of a session.

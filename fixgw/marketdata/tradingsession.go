@@ -93,13 +93,13 @@ func (t *Statuses) sessionStatus() string {
 
 // follow takes the status of e's instrument, and calls send with an h for each subscriber
 // if it changes that of the trading session. It needs mu.
-func (t *Statuses) follow(e *event.Event, send func(s *session.Session, msgType string, firstTag int, body []byte) error) error {
+func (t *Statuses) follow(e *event.Event, send func(s *session.Session, msgType string, firstTag int, body []byte)) {
 	status := uint8(e.Code)
 	old := t.followed[e.Instrument]
 	t.followed[e.Instrument] = status
 	in := t.instruments.Get(e.Instrument)
 	if !t.counted || in == nil {
-		return nil
+		return
 	}
 	before := t.sessionStatus()
 	if tradingStatus(in, old) == tradingReady {
@@ -110,17 +110,14 @@ func (t *Statuses) follow(e *event.Event, send func(s *session.Session, msgType 
 	}
 	after := t.sessionStatus()
 	if after == before {
-		return nil
+		return
 	}
 	for s, watches := range t.sessions {
 		for reqID := range watches {
 			t.body = t.beginSession([]byte(reqID), []byte(TradingSession), true, after)
-			if err := send(s, "h", wire.TagTradSesReqID, t.body); err != nil {
-				return err
-			}
+			send(s, "h", wire.TagTradSesReqID, t.body)
 		}
 	}
-	return nil
 }
 
 // beginSession appends the body of an h without the name of its first field. It needs mu.

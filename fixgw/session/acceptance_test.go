@@ -29,6 +29,7 @@ import (
 	"blockdesk/fixgw/wire/wiretest"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/persist/kv"
 	"blockdesk/persist/kv/kvtest"
 )
 
@@ -294,13 +295,21 @@ func readPatterns(t *testing.T, path string) map[string]*regexp.Regexp {
 	return patterns
 }
 
-// noHandler is the application of a server whose sessions handle nothing.
+// noHandler handles nothing.
 type noHandler struct{ Handler }
 
-func (noHandler) NewHandler(*Session) Handler { return noHandler{} }
-func (noHandler) LogonFlagsChanged()          {}
-func (noHandler) LoggedOut()                  {}
-func (noHandler) CancelOrders()               {}
+func (noHandler) LogonFlagsChanged() {}
+func (noHandler) LoggedOut()         {}
+func (noHandler) CancelOrders()      {}
+
+// opened returns a server whose sessions handle nothing.
+func opened(o Options, store kv.Store) (*Server, error) {
+	v, err := New(o, store)
+	if err == nil {
+		err = v.Open(func(*Session) Handler { return noHandler{} })
+	}
+	return v, err
+}
 
 // echoServer runs a server whose application is an echo.
 func echoServer(t *testing.T, compID string, dictionary *Dictionary, settings map[string]string, l net.Listener) *Server {
@@ -309,11 +318,11 @@ func echoServer(t *testing.T, compID string, dictionary *Dictionary, settings ma
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := Open(Options{
+	v, err := opened(Options{
 		Address: "127.0.0.1:0", CompID: compID, Participants: sessiontest.Participants("TW"),
 		RefuseDelay: time.Millisecond, LogonTimeout: time.Second, Dictionary: dictionary,
 		Listen: func(string, string) (net.Listener, error) { return l, nil },
-	}.WithDefaults(), kvtest.New(), noHandler{})
+	}.WithDefaults(), kvtest.New())
 	if err == nil {
 		err = v.Listen()
 	}

@@ -12,7 +12,7 @@ import (
 // TestForgottenCompIDsAreBounded: at the limit and one past it.
 func TestForgottenCompIDsAreBounded(t *testing.T) {
 	t.Parallel()
-	v, err := Open(Options{Address: "127.0.0.1:0", Participants: sessiontest.Participants("MM")}.WithDefaults(), kvtest.New(), noHandler{})
+	v, err := opened(Options{Address: "127.0.0.1:0", Participants: sessiontest.Participants("MM")}.WithDefaults(), kvtest.New())
 	if err != nil {
 		t.Fatal(err)
 	}

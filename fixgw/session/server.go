@@ -20,23 +20,23 @@ import (
 )
 
 // Server accepts FIX connections, proves their Logons, and owns the sessions of all
-// CompIDs. The steps of its life, in this order: Open, Listen, StartSessions, Serve,
+// CompIDs. The steps of its life, in this order: New, Open, Listen, StartSessions, Serve,
 // StopAccepting, LogOut, CloseStores.
 type Server struct {
-	options     Options
-	application Application
-	rates       rates
-	store       kv.Store
-	validator   quickfix.Validator
-	listener    *listener
-	registry    atomic.Pointer[registry]
-	noHash      *participants.PasswordHash
-	proofs      *proofs
-	profile     profile
-	stopping    atomic.Bool
-	acceptors   acceptors
-	news        newsSender
-	failed      chan error // capacity 1: the first error of a store
+	options    Options
+	newHandler func(*Session) Handler
+	rates      rates
+	store      kv.Store
+	validator  quickfix.Validator
+	listener   *listener
+	registry   atomic.Pointer[registry]
+	noHash     *participants.PasswordHash
+	proofs     *proofs
+	profile    profile
+	stopping   atomic.Bool
+	acceptors  acceptors
+	news       newsSender
+	failed     chan error // capacity 1: the first error of a store
 	counters
 }
 
@@ -72,14 +72,14 @@ func productSettings() map[string]string {
 	}
 }
 
-// Open reads the sessions of o, which has its defaults, from the store.
-func Open(o Options, store kv.Store, application Application) (*Server, error) {
+// New returns a server without sessions. o has its defaults.
+func New(o Options, store kv.Store) (*Server, error) {
 	if o.Prepared != nil && !o.Prepared.fits(&o) {
 		o.Prepared.Close()
 		o.Prepared = nil
 	}
 	v := &Server{
-		options: o, application: application, store: store, rates: newRates(o.Rate),
+		options: o, store: store, rates: newRates(o.Rate),
 		failed: make(chan error, 1),
 	}
 	v.profile = productProfile(v)
@@ -96,11 +96,13 @@ func Open(o Options, store kv.Store, application Application) (*Server, error) {
 	if v.noHash, err = participants.RandomHash(); err != nil {
 		return nil, err
 	}
-	return v, v.openSessions()
+	return v, nil
 }
 
-// openSessions makes the first registry. StartSessions starts its acceptor.
-func (v *Server) openSessions() error {
+// Open reads the sessions from the store. newHandler returns the handler of a session that
+// was just made and that no other goroutine has yet. StartSessions starts their acceptor.
+func (v *Server) Open(newHandler func(*Session) Handler) error {
+	v.newHandler = newHandler
 	empty := &registry{
 		byCompID: make(map[string]*Session),
 		numbers:  make(map[string]market.ParticipantID), names: make(map[market.ParticipantID]string),

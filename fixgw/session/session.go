@@ -11,14 +11,8 @@ import (
 
 	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/wire"
+	"blockdesk/persist/leadership"
 )
-
-// Application makes the handlers of a server's sessions.
-type Application interface {
-	// NewHandler returns the handler of a session that was just made and that no other
-	// goroutine has yet.
-	NewHandler(*Session) Handler
-}
 
 // Handler handles the application messages of one session. Its methods are called one at
 // a time, under the session's lock, unless their comments say otherwise.
@@ -89,9 +83,24 @@ func newSession(v *Server, p *participants.Participant, compID string, number ui
 	}
 	s.setLogonFlags(messages.flags)
 	s.outbound.init(s)
-	s.Handler = v.application.NewHandler(s)
+	s.Handler = v.newHandler(s)
 	return s
 }
+
+// Fail ends the service with an error of a store: Server.Fail.
+func (s *Session) Fail(err error) { s.server.Fail(err) }
+
+// UnavailableText is Server.UnavailableText.
+func (s *Session) UnavailableText(why string) string { return s.server.UnavailableText(why) }
+
+// NoLeaderText returns the text that refuses a request which only the leader may answer
+// while this node cannot confirm that it leads.
+func (s *Session) NoLeaderText() string {
+	return s.server.LeaderTextOr(LeaderText(leadership.Leader{}))
+}
+
+// CountReject counts a message that the gateway has refused.
+func (s *Session) CountReject() { s.server.Rejects.Add(1) }
 
 // CompID returns the client's name in FIX.
 func (s *Session) CompID() string { return s.id.TargetCompID }

@@ -30,7 +30,7 @@ import (
 func productServer(t *testing.T, o Options) *Server {
 	t.Helper()
 	o.Address, o.Participants = "127.0.0.1:0", sessiontest.Participants("TW")
-	v, err := Open(o.WithDefaults(), busyStore{kvtest.New()}, noHandler{})
+	v, err := opened(o.WithDefaults(), busyStore{kvtest.New()})
 	if err == nil {
 		err = v.Listen()
 	}

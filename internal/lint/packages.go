@@ -58,7 +58,11 @@ var table = []row{
 	{path: "fixgw/session", may: append([]string{"fixgw/wire", "fixgw/participants", "fixgw/messagelog", "internal/solana/eddsa", "persist/kv", "internal/ratelimit", "persist/leadership"}, outer...)},
 	{path: "fixgw/history", may: []string{"market", "persist/kv"}},                             // fills and positions of sessions
 	{path: "fixgw/marketdata", may: append([]string{"fixgw/wire", "fixgw/session"}, outer...)}, // books, statuses and terms of instruments to subscribers
-	{path: "fixgw", may: append([]string{"fixgw/wire", "fixgw/participants", "fixgw/session", "fixgw/history", "fixgw/marketdata", "desk", "persist/kv", "persist/projection", "persist/leadership", "internal/schedule", "internal/ratelimit"}, outer...)},
+	// The reports of durable events and the answers to requests, committed with their position.
+	{path: "fixgw/reports", may: append([]string{"fixgw/wire", "fixgw/session", "persist/kv", "persist/projection"}, outer...)},
+	{path: "fixgw/orders", may: append([]string{"fixgw/wire", "fixgw/session", "fixgw/history", "fixgw/reports", "persist/kv", "persist/leadership"}, outer...)},
+	{path: "fixgw/rfq", may: append([]string{"fixgw/wire", "fixgw/session", "fixgw/reports", "desk", "persist/kv", "internal/schedule"}, outer...)},
+	{path: "fixgw", may: append([]string{"fixgw/wire", "fixgw/session", "fixgw/history", "fixgw/marketdata", "fixgw/reports", "fixgw/orders", "fixgw/rfq", "persist/kv", "persist/projection", "internal/ratelimit"}, outer...)},
 	{path: "fixgw/fixclient", may: []string{"market"}},
 	{path: "fixgw/fixterm", may: []string{"fixgw/fixclient", "fixgw/wire"}},
 	{path: "catalog", may: append([]string{"desk", "feed", "mirror", "internal/solana"}, outer...)}, // every published market document

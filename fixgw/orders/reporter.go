@@ -1,0 +1,189 @@
+package orders
+
+import (
+	"encoding/binary"
+
+	"blockdesk/engine/event"
+	"blockdesk/fixgw/history"
+	"blockdesk/fixgw/reports"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/wire"
+	"blockdesk/market"
+	"blockdesk/persist/kv"
+)
+
+// Reporter keeps the state of orders as their clients see it, and reports what the engine
+// does to them. It is a reports.Part.
+type Reporter struct {
+	out         *reports.Reporter
+	sessions    session.Directory[Session]
+	instruments *market.Instruments
+	history     *history.History
+	orders      map[market.OrderID]*order // live, or closed since the last commit
+
+	// Of the command whose events are being processed:
+	seq      uint64
+	terms    event.Event         // its Terms; Kind 0 = it has none
+	quoteSet uint16              // of the mass quote's entry
+	refused  []wire.QuoteRefusal // of the mass quote's entries, so far
+
+	// Since the last commit:
+	changed  []*order
+	replaced []replaced
+
+	key, record  []byte
+	body, text   []byte // of the report
+	execID, side []byte // side: body of a TradeCaptureReport
+}
+
+// replaced is a ClOrdID of an order that has another one now.
+type replaced struct {
+	owner   *Session
+	clOrdID string
+}
+
+// NewReporter returns a reporter without orders. Fills go to h.
+func NewReporter(out *reports.Reporter, sessions session.Directory[Session], instruments *market.Instruments, h *history.History) *Reporter {
+	return &Reporter{out: out, sessions: sessions, instruments: instruments, history: h, orders: make(map[market.OrderID]*order)}
+}
+
+// Load reads the live orders, before the first event.
+func (f *Reporter) Load() error {
+	return kv.Each(f.out.Store(), []byte{keyLive}, []byte{keyLive + 1}, func(key, value []byte) error {
+		if len(value) == 0 {
+			return nil
+		}
+		id := market.OrderID(binary.BigEndian.Uint64(key[1:]))
+		o, err := parseOrderRecord(id, value, f.sessions.Numbered)
+		switch {
+		case err != nil:
+			return err
+		case o == nil:
+			f.out.OrphanedEvents.Add(1)
+			return nil
+		}
+		f.orders[id] = o
+		o.owner.restore(o)
+		return nil
+	})
+}
+
+// Apply processes one event. For an event that the store already has, it sets only the
+// state that later events of the same command need.
+func (f *Reporter) Apply(e *event.Event) error {
+	if e.Seq != f.seq {
+		f.seq, f.terms.Kind, f.quoteSet, f.refused = e.Seq, 0, 0, f.refused[:0]
+	}
+	switch e.Kind {
+	case event.Reference:
+		return nil
+	case event.Terms:
+		f.terms = *e
+		return nil
+	case event.Quoted:
+		f.quoteSet = uint16(e.Other)
+		return nil
+	case event.QuoteRejected:
+		f.quoteRefused(e)
+		return nil
+	}
+	if f.out.Stored() {
+		if f.answersRequest(e) {
+			f.out.Answered()
+		}
+		return nil
+	}
+	f.out.At = e.At
+	switch e.Kind {
+	case event.Accepted:
+		f.accepted(e)
+	case event.Rejected:
+		f.rejected(e)
+	case event.Traded:
+		return f.traded(e)
+	case event.Cancelled:
+		f.cancelled(e)
+	case event.Reduced, event.Amended:
+		f.amended(e)
+	case event.AmendRejected, event.CancelRejected:
+		return f.changeRefused(e)
+	case event.MassCancelled:
+		f.massCancelled(e)
+	case event.MassQuoted:
+		f.massQuoted(e)
+	case event.Triggered:
+		f.triggered(e)
+	}
+	return nil
+}
+
+// answersRequest reports whether an event is the first answer to the command's own
+// request, and not an expiry that was due before it.
+func (f *Reporter) answersRequest(e *event.Event) bool {
+	switch e.Kind {
+	case event.MassCancelled, event.MassQuoted:
+		return true
+	case event.Accepted, event.Rejected, event.AmendRejected, event.CancelRejected:
+		return f.out.Command.Names(e.OrderID)
+	case event.Reduced, event.Amended:
+		return f.out.Command.Names(e.OrderID) && event.Reason(e.Code) != event.ReasonSelfTrade
+	case event.Cancelled:
+		reason := event.Reason(e.Code)
+		return f.out.Command.Names(e.OrderID) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)
+	}
+	return false
+}
+
+// Changed implements reports.Part.
+func (f *Reporter) Changed() bool { return len(f.changed) > 0 }
+
+// Fill implements reports.Part.
+func (f *Reporter) Fill(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
+	day := reports.DayOf(f.out.At)
+	for _, o := range f.changed {
+		f.record = o.appendRecord(f.record[:0])
+		f.key = liveKey(f.key[:0], o.ID)
+		if o.Live() {
+			set(f.key, f.record)
+			continue
+		}
+		deleteRange(f.key, kv.After(f.key))
+		if o.QuoteSet == 0 { // no ClOrdID names it
+			f.key = closedKey(f.key[:0], day, o.ID)
+			set(f.key, f.record)
+		}
+	}
+	f.history.Commit(set)
+}
+
+// Committed implements reports.Part.
+func (f *Reporter) Committed() {
+	f.history.AfterCommit()
+	for _, r := range f.replaced {
+		r.owner.Close(r.clOrdID)
+	}
+	for _, o := range f.changed {
+		o.dirty = false
+		if !o.Live() {
+			delete(f.orders, o.ID)
+			o.owner.forget(o)
+		}
+	}
+	f.changed, f.replaced = f.changed[:0], f.replaced[:0]
+}
+
+// markChanged adds o to the next commit.
+func (f *Reporter) markChanged(o *order) {
+	if !o.dirty {
+		o.dirty = true
+		f.changed = append(f.changed, o)
+	}
+}
+
+// session returns the session of the command; nil = it came from none.
+func (f *Reporter) session() *Session {
+	if s := f.out.Command.Session; s != nil {
+		return f.sessions.Of(s.Session)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package rfq
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"blockdesk/engine/rfq"
+	"blockdesk/fixgw/session"
+	"blockdesk/fixgw/wire"
+	"blockdesk/market"
+)
+
+// quote is a quote that a session was given, live until the desk forgets it. Only
+// the reporter changes it, under its owner's mutex; the session reads it under the same
+// lock, and sets over when its client passes.
+type quote struct {
+	wire.ClientQuote
+	owner *Session
+	over  bool // reported as ended though the desk still has it: nothing more is reported, and no claim takes it
+
+	dirty     bool // changed since the last commit; the reporter's, without the lock
+	forgotten bool // the desk has forgotten it; the reporter's
+}
+
+// A quote's record:
+//
+//	0 version · 1 session u16 · 3 decimals · 4 over · 5 length of ref u8 · 6 ref ·
+//	the desk's record
+const (
+	quoteRecordVersion = 1
+	quoteRecordHead    = 6
+)
+
+func (q *quote) appendRecord(dst []byte) []byte {
+	over := byte(0)
+	if q.over {
+		over = 1
+	}
+	dst = binary.BigEndian.AppendUint16(append(dst, quoteRecordVersion), q.owner.Number)
+	dst = append(append(dst, q.Digits, over, byte(len(q.Ref))), q.Ref...)
+	return rfq.AppendRecord(dst, &q.Quote)
+}
+
+// parseQuoteRecord reads the encoding of appendRecord, as parseClaimRecord does.
+func parseQuoteRecord(id market.QuoteID, value []byte, sessionOf func(uint16) *Session) (*quote, error) {
+	bad := func() (*quote, error) {
+		return nil, fmt.Errorf("%w: quote %s: %d bytes", session.ErrLayout, market.AppendQuoteID(nil, id), len(value))
+	}
+	if len(value) < quoteRecordHead || value[0] != quoteRecordVersion || value[4] > 1 || len(value) < quoteRecordHead+int(value[5]) {
+		return bad()
+	}
+	refEnd := quoteRecordHead + int(value[5])
+	record, rest, err := rfq.DecodeRecord(value[refEnd:])
+	stored, ok := record.(*rfq.Quote)
+	if err != nil || !ok || len(rest) != 0 || stored.ID != id || refEnd == quoteRecordHead {
+		return bad()
+	}
+	s := sessionOf(binary.BigEndian.Uint16(value[1:]))
+	if s == nil {
+		return nil, nil
+	}
+	return &quote{
+		ClientQuote: wire.ClientQuote{Quote: *stored, Ref: string(value[quoteRecordHead:refEnd]), Digits: value[3]},
+		owner:       s, over: value[4] == 1,
+	}, nil
+}
