@@ -105,7 +105,11 @@ func cliReference(tree *cobra.Command) string {
 		if err != nil {
 			panic(err)
 		}
-		each(sub, func(cmd *cobra.Command) { writeCommand(&b, cmd) })
+		each(sub, func(cmd *cobra.Command) {
+			if parent := cmd.Parent().Name(); parent != "completion" && parent != "bench" { // one row names them
+				writeCommand(&b, cmd)
+			}
+		})
 	}
 	b.WriteString("\n## Topics\n\n| topic | what it explains |\n|---|---|\n")
 	for _, t := range top.Topics {

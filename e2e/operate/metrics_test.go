@@ -180,7 +180,7 @@ func checkReference(t *testing.T, known map[string]*family) {
 	table.WriteString("| metric | meaning |\n|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		f := known[name]
-		if !strings.HasPrefix(name, "blockdesk_") {
+		if !strings.HasPrefix(name, "blockdesk_") || strings.HasPrefix(f.help, "Deprecated:") {
 			continue
 		}
 		if (f.kind == "counter") != strings.HasSuffix(name, "_total") {

@@ -246,7 +246,7 @@ type readiness struct{ admin *Server }
 
 const (
 	readyHelp = "1 while the service is ready (/readyz)."
-	checkHelp = "1 while the readiness check passes; /readyz has the reason of a failure. The service can be ready without some of them."
+	checkHelp = "1 while the readiness check passes; /readyz has the reason of a failure."
 )
 
 func (readiness) descs() (ready, check *prometheus.Desc) {

@@ -35,7 +35,7 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 			Counter("timeouts_total", "Requests that timed out before their outcome was known.", func(n *desk.Stats) float64 { return float64(n.Timeouts) }).
 			Counter("replayed_total", "Requests answered from the store by their idempotency key.", func(n *desk.Stats) float64 { return float64(n.Replayed) }).
 			Counter("conflicts_total", "Idempotency keys that were reused with another body.", func(n *desk.Stats) float64 { return float64(n.Conflicts) }),
-			NewFamily(prefix+"claims_total", "Claims that entered a state since the start, including those replayed at the start.",
+			NewFamily(prefix+"claims_total", "Claims that entered a state, including those replayed at the start.",
 				"state", prometheus.CounterValue, func(send func(string, float64)) {
 					claims := s.Stats().Claims
 					for state := rfq.ClaimReserved; state <= rfq.ClaimRefundDue; state++ {
@@ -76,14 +76,14 @@ func (s *DeskSources) priceFamilies() []prometheus.Collector {
 		})
 	}
 	return []prometheus.Collector{
-		family("age_seconds", "Age of the price of a pair or a rail, since its source published it; +Inf if there is none.",
+		family("age_seconds", "Age of the price of a pair or a rail; +Inf if there is none.",
 			func(price market.USDPrice, age, _ time.Duration) float64 {
 				if price == 0 {
 					return math.Inf(1)
 				}
 				return age.Seconds()
 			}),
-		family("unusable", "1 if a pair or a rail has no price or one that is too old, so that it is not quoted.",
+		family("unusable", "1 if a pair or a rail has no price, or an old one, and is not quoted.",
 			func(price market.USDPrice, age, maxAge time.Duration) float64 {
 				return BoolValue(price == 0 || maxAge > 0 && age > maxAge)
 			}),

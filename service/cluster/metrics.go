@@ -15,7 +15,7 @@ func (m *Node) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		admin.NewMetrics("blockdesk_cluster_", m.node.Status).
 			Gauge("leader", "1 while this node leads its group.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Role == quorum.Leader) }).
-			Gauge("leader_known", "1 while this node knows a leader. 0 for long means that no majority of the voters is reachable.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Leader.ID != "") }).
+			Gauge("leader_known", "1 while this node knows a leader.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Leader.ID != "") }).
 			Gauge("term", "The group's term that this node knows. It rises with each election.", func(s *quorum.Status) float64 { return float64(s.Term) }).
 			Gauge("voters", "Voters of the group in this node's log.", func(s *quorum.Status) float64 { return float64(voters(s.Members)) }).
 			Gauge("log_index", "Last entry of this node's log.", func(s *quorum.Status) float64 { return float64(s.LastIndex) }).
@@ -25,24 +25,24 @@ func (m *Node) collectors() []prometheus.Collector {
 			Gauge("warm_jobs_waiting", "Frames that this node's hot standby replica has yet to apply.", func(s *quorum.Status) float64 { return float64(s.Waiting) }).
 			Gauge("node_failed", "1 after this node has left its group until a restart, because its disk failed or its log diverged.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Failed != nil) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Admission).
-			Gauge("node_no_memory", "1 while this node takes no part in its group, because its data folder was empty though the group has a log.", func(err *error) float64 { return admin.BoolValue(errors.Is(*err, quorum.ErrNoMemory)) }),
+			Gauge("node_no_memory", "1 while this node takes no part: its data folder was empty though the group has a log.", func(err *error) float64 { return admin.BoolValue(errors.Is(*err, quorum.ErrNoMemory)) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Format).
 			Gauge("log_format", "Format of the group's log: 1 is that of release 0.1.0, 2 the newest.", func(v *uint16) float64 { return float64(*v) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Ready).
-			Gauge("node_level", "1 while this node is in sync: a member, in contact with the leader, that has applied nearly all committed entries.", func(err *error) float64 { return admin.BoolValue(*err == nil) }),
+			Gauge("node_level", "1 while this node is in sync with its group.", func(err *error) float64 { return admin.BoolValue(*err == nil) }),
 		admin.NewMetrics("blockdesk_cluster_", m.config.differing).
-			Gauge("config_differs", "Nodes of the group whose configuration differs from this one in keys that must be the same.", func(d *map[string][]string) float64 { return float64(len(*d)) }),
+			Gauge("config_differs", "Nodes of the group whose configuration differs from this one.", func(d *map[string][]string) float64 { return float64(len(*d)) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Counts).
 			Counter("elections_total", "Elections of a leader that this node has seen.", func(c *quorum.Counts) float64 { return float64(c.Elections) }).
 			Counter("terms_total", "Terms in which this node was the leader.", func(c *quorum.Counts) float64 { return float64(c.Terms) }).
-			Counter("commits_total", "Entries that this node has proposed and that were committed.", func(c *quorum.Counts) float64 { return float64(c.Commits) }).
-			Counter("commits_failed_total", "Entries that this node has proposed and that were refused, or whose outcome it does not know.", func(c *quorum.Counts) float64 { return float64(c.Failed) }).
+			Counter("commits_total", "Entries proposed by this node that were committed.", func(c *quorum.Counts) float64 { return float64(c.Commits) }).
+			Counter("commits_failed_total", "Entries proposed by this node that were refused, or whose outcome is unknown.", func(c *quorum.Counts) float64 { return float64(c.Failed) }).
 			Counter("frames_total", "Committed frames of any leader that were valid here.", func(c *quorum.Counts) float64 { return float64(c.Frames) }).
 			Counter("frame_bytes_total", "Bytes of those frames.", func(c *quorum.Counts) float64 { return float64(c.Bytes) }).
 			Counter("entries_refused_total", "Committed entries that were late or out of order: proposals of an earlier leader.", func(c *quorum.Counts) float64 { return float64(c.Refused) }).
 			Counter("snapshots_total", "Snapshots that this node has written.", func(c *quorum.Counts) float64 { return float64(c.Snapshots) }).
 			Counter("snapshots_failed_total", "Snapshots that this node could not write. The log grows.", func(c *quorum.Counts) float64 { return float64(c.SnapshotsFailed) }).
-			Counter("restores_total", "Snapshots that this node was restored from: at its start, or sent by a leader because it was too far behind.", func(c *quorum.Counts) float64 { return float64(c.Restores) }),
+			Counter("restores_total", "Snapshots that this node was restored from, at its start or when it was too far behind.", func(c *quorum.Counts) float64 { return float64(c.Restores) }),
 	}
 }
 

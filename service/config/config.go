@@ -245,7 +245,7 @@ type Instrument struct {
 	MinQty        string `yaml:"min_qty" unit:"base units" form:"decimal" about:"smallest order"`
 	MaxQty        string `yaml:"max_qty" unit:"base units" form:"decimal" about:"largest order"`
 	MaxPrice      string `yaml:"max_price" unit:"quote units" form:"decimal" about:"highest price"`
-	BookSource    string `yaml:"book_source" words:"matched,mirrored" about:"mirrored: a read-only copy of a market on chain; orders are refused: see below"`
+	BookSource    string `yaml:"book_source" words:"matched,mirrored" about:"mirrored: a read-only copy of a market on chain"`
 }
 
 // RFQ configures the desk. Units are in the keys' names.
@@ -254,13 +254,13 @@ type RFQ struct {
 	QuoteTTLS   int  `yaml:"quote_ttl_s" default:"15" range:"1 to 3600" unit:"s" about:"how long a quote holds"`
 	ClaimTTLS   int  `yaml:"claim_ttl_s" default:"120" range:"1 to 86400" unit:"s" about:"how long a claim waits for its payment"`
 	LateWindowS int  `yaml:"late_window_s" default:"0" range:"0 to 2592000" unit:"s" about:"no effect since 0.2.0: later payments are refunded"`
-	GraceS      int  `yaml:"grace_s" default:"30" range:"0 to 3600" unit:"s" about:"how long capacity stays reserved after that, until a payment before it is final"`
+	GraceS      int  `yaml:"grace_s" default:"30" range:"0 to 3600" unit:"s" about:"how long after that capacity stays reserved for a payment that is not final yet"`
 	FirmBpsUSDC int  `yaml:"firm_bps_usdc" default:"100" range:"1 to 9999" unit:"bps" about:"how far the price may move against the desk after a claim in USDC; beyond it the payment is refunded"`
 	FirmBpsSOL  int  `yaml:"firm_bps_sol" default:"150" range:"1 to 9999" unit:"bps" about:"the same of SOL"`
 	// The limits of claims without a proof of the wallet's key.
-	UnprovenTTLS     int          `yaml:"unproven_ttl_s" default:"45" range:"1 to 86400" unit:"s" about:"claim_ttl_s of a claim without proof of its wallet, until its payment is seen"`
+	UnprovenTTLS     int          `yaml:"unproven_ttl_s" default:"45" range:"1 to 86400" unit:"s" about:"the same of a claim without proof of its wallet, until its payment is seen"`
 	UnprovenUSDPerIP string       `yaml:"unproven_usd_per_ip" default:"25000" unit:"USD" form:"USD amount" about:"most that a client IP may reserve without proof; 0: claims need the proof"`
-	UnprovenShareBps int          `yaml:"unproven_share_bps" default:"3000" range:"0 to 10000" unit:"bps" about:"share of a tranche, and of the pair's inventory, that all claims without proof may reserve at once of what claims with proof leave"`
+	UnprovenShareBps int          `yaml:"unproven_share_bps" default:"3000" range:"0 to 10000" unit:"bps" about:"most that all claims without proof may reserve, of what claims with proof leave of a tranche and of the inventory"`
 	DustUSDC         string       `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"a payment's surplus up to it is kept; of a larger one a refund is due"`
 	DustSOL          string       `yaml:"dust_sol" default:"0.0001" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
 	FeeBps           int          `yaml:"fee_bps" default:"500" range:"0 to 9999" unit:"bps" about:"fee, included in the payment and shown separately"`
@@ -281,14 +281,14 @@ type LadderStep struct {
 
 // PayTo holds the wallet of each rail. A rail without an address is not sold.
 type PayTo struct {
-	USDC string `yaml:"USDC" form:"address or none" about:"wallet that receives USDC; empty: not sold for it"`
-	SOL  string `yaml:"SOL" form:"address or none" about:"wallet that receives SOL; empty: not sold for it"`
+	USDC string `yaml:"USDC" form:"address or none" about:"receives USDC; empty: not sold for it"`
+	SOL  string `yaml:"SOL" form:"address or none" about:"receives SOL; empty: not sold for it"`
 }
 
 // Pair configures the sale of one instrument by tickets.
 type Pair struct {
 	Symbol            string   `yaml:"symbol" form:"symbol" is:"unique" about:"one of the instruments"`
-	BaseMint          string   `yaml:"base_mint" form:"address" about:"mint of the base asset; the default is a placeholder"`
+	BaseMint          string   `yaml:"base_mint" form:"address" about:"its mint; the default is a placeholder"`
 	BaseDecimals      int      `yaml:"base_decimals" range:"0 to 12" unit:"digits" about:"its decimals"`
 	Rails             []string `yaml:"rails" words:"USDC,SOL" range:"1 to 2" is:"unique" about:"rails of payment"`
 	PriceSource       string   `yaml:"price_source" words:"operator,book" about:"operator: the anchor; book: the middle of our book"`
@@ -332,24 +332,24 @@ type Chain struct {
 
 // Settle configures the settlement of claims. Units are in the keys' names.
 type Settle struct {
-	KeyFile         string `yaml:"key_file" form:"file" not:"signer_socket" is:"own" about:"the desk's keypair: 64 numbers, which only the service's user may read"`
-	SignerSocket    string `yaml:"signer_socket" form:"socket" is:"own" about:"or the socket of 'blockdesk signer', which has the key in a process of its own"`
+	KeyFile         string `yaml:"key_file" form:"file" not:"signer_socket" is:"own" about:"the desk's keypair, which only the service's user may read"`
+	SignerSocket    string `yaml:"signer_socket" form:"socket" is:"own" about:"or the socket of 'blockdesk signer'"`
 	Desk            string `yaml:"desk" form:"address or none" about:"the key's address: another key is refused; with a signer it may then start later"`
 	Treasury        string `yaml:"treasury" form:"addresses" about:"further wallets of ours besides rfq.pay_to"`
 	Units           int    `yaml:"units" default:"200000" range:"1 to 400000" unit:"compute units" about:"compute limit of our transactions"`
 	MicroLamports   int    `yaml:"micro_lamports" default:"5000" range:"0 to 1000000000" unit:"10^-6 lamports" about:"price of a compute unit; with the limit 0.001 SOL a transaction at most"`
-	ResendMS        int    `yaml:"resend_ms" default:"2000" range:"100 to 30000" unit:"ms" about:"between two sends of the same signed bytes, until they are final or can no longer land"`
+	ResendMS        int    `yaml:"resend_ms" default:"2000" range:"100 to 30000" unit:"ms" about:"between two sends of the same signed bytes"`
 	PollMS          int    `yaml:"poll_ms" default:"400" range:"50 to 10000" unit:"ms" about:"between two checks of sent transactions"`
 	WatchMS         int    `yaml:"watch_ms" default:"5000" range:"100 to 600000" unit:"ms" about:"between two searches for payments that nobody reported"`
-	ClockToleranceS int    `yaml:"clock_tolerance_s" default:"300" range:"0 to 3600" unit:"s" about:"how far the chain's clock may be behind ours when the age of a payment is checked"`
-	DustUSDC        string `yaml:"dust_usdc" default:"1" unit:"USDC" form:"dust USDC" about:"smaller transfers are counted, not booked, unless they are a whole payment"`
+	ClockToleranceS int    `yaml:"clock_tolerance_s" default:"300" range:"0 to 3600" unit:"s" about:"how far the chain's clock may be behind ours"`
+	DustUSDC        string `yaml:"dust_usdc" default:"1" unit:"USDC" form:"dust USDC" about:"smaller transfers are only counted, unless they are a whole payment"`
 	DustSOL         string `yaml:"dust_sol" default:"0.005" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
 }
 
 // Mirror configures the sources of mirrored instruments. A mirrored instrument without
 // a pair here shows nothing.
 type Mirror struct {
-	RPCURLs         string       `yaml:"rpc_urls" form:"nodes" is:"secret" about:"nodes to read; empty: those of chain.rpc_urls. Configure three of independent operators"`
+	RPCURLs         string       `yaml:"rpc_urls" form:"nodes" is:"secret" about:"nodes to read, three of independent operators; empty: those of chain.rpc_urls"`
 	EveryMS         int          `yaml:"every_ms" default:"10000" range:"100 to 600000" unit:"ms" about:"between two readings of accounts and history"`
 	StaleAfterMS    int          `yaml:"stale_after_ms" default:"30000" range:"100 to 86400000" unit:"ms" about:"older readings count as degraded; at least mirror.every_ms"`
 	ReachDays       int          `yaml:"reach_days" default:"8" range:"0 to 36500" unit:"days" about:"how far back swaps are read at first, 8 at least; 0: to the pool's beginning"`

@@ -131,17 +131,14 @@ func valueYAML(v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// comment is the help text of a key with its range and unit.
+// comment is the help text of a key with its words. The unit of a number stands in its name;
+// `blockdesk config keys` has the ranges.
 func (k *Key) comment() string {
-	values := ""
-	switch {
-	case k.high != 0:
-		values = fmt.Sprintf("%d–%d ", k.low, k.high)
-	case k.Words != nil && !strings.Contains(k.About, k.Words[len(k.Words)-1]+":"):
-		values = k.words()
+	if k.Words != nil && !strings.Contains(k.About, k.Words[len(k.Words)-1]+":") {
+		return k.About + " (" + k.words() + ")"
 	}
-	if values = strings.TrimSpace(values + k.Unit); values != "" {
-		return k.About + " (" + values + ")"
+	if k.Unit != "" && !strings.Contains(k.Path, "_") {
+		return k.About + " (" + k.Unit + ")"
 	}
 	return k.About
 }

@@ -24,10 +24,10 @@ func Process(mode string) []prometheus.Collector {
 	return []prometheus.Collector{
 		constant("blockdesk_build_info", "Always 1; the label is the program's version.", "version", program.Version),
 		constant("blockdesk_journal_mode",
-			"Always 1; the label says what acknowledged means: sync = on disk, interval = soon on disk, quorum = on the disks of a majority.",
+			"Always 1; the label is durability.mode.",
 			"mode", mode),
 		admin.NewMetrics("blockdesk_", time.Now).
-			Gauge("clock_timestamp_seconds", "The time of the service. If it is not the scraper's time, orders and claims expire at the wrong moment.",
+			Gauge("clock_timestamp_seconds", "The time of the service, by which orders and claims expire.",
 				func(t *time.Time) float64 { return float64(t.UnixMilli()) / 1e3 }),
 	}
 }
@@ -43,11 +43,11 @@ func constant(name, help, label, value string) prometheus.Collector {
 func Engine(read func() engine.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_", read).
 		Gauge("engine_seq", "Sequence number of the last command that the engine applied.", func(s *engine.Stats) float64 { return float64(s.Seq) }).
-		Gauge("durable_seq", "Sequence number of the last command that is durable. Later commands up to blockdesk_engine_seq are not published yet.", func(s *engine.Stats) float64 { return float64(s.Durable) }).
+		Gauge("durable_seq", "Sequence number of the last durable command. Later ones are not published yet.", func(s *engine.Stats) float64 { return float64(s.Durable) }).
 		Gauge("ingress_ring_commands", "Commands in the ingress ring: not applied yet, or not durable.", func(s *engine.Stats) float64 { return float64(s.Ingress) }).
 		Gauge("ingress_ring_capacity_commands", "Capacity of the ingress ring (engine.ingress_size). A full ring refuses commands.", func(s *engine.Stats) float64 { return float64(s.IngressSize) }).
 		Gauge("egress_ring_events", "Events in the egress ring that some consumer has not released.", func(s *engine.Stats) float64 { return float64(s.Egress) }).
-		Gauge("egress_ring_capacity_events", "Capacity of the egress ring (engine.egress_size). If it is full the engine waits for its slowest consumer.", func(s *engine.Stats) float64 { return float64(s.EgressSize) }).
+		Gauge("egress_ring_capacity_events", "Capacity of the egress ring (engine.egress_size). A full ring waits for its slowest consumer.", func(s *engine.Stats) float64 { return float64(s.EgressSize) }).
 		Counter("commands_refused_total", "Commands that the engine refused: ring full, read-only, or stopped.", func(s *engine.Stats) float64 { return float64(s.Refused) }).
 		Gauge("read_only", "1 while orders are refused because the journal cannot write.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Failed != nil) }).
 		Gauge("cancels_only", "1 while only cancels are admitted: the disk is nearly full, or the service starts.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Admission != engine.AdmitAll) })
@@ -72,7 +72,7 @@ func Journal(read func() persist.Health) prometheus.Collector {
 		Gauge("disk_low", "1 while the disk is nearly full and only cancels are admitted.", func(h *persist.Health) float64 { return admin.BoolValue(h.DiskLow) }).
 		Gauge("snapshot_seq", "Sequence number of the newest snapshot.", func(h *persist.Health) float64 { return float64(h.SnapshotSeq) }).
 		Gauge("snapshot_behind_commands", "Commands by which the snapshot engine is behind the journal.", func(h *persist.Health) float64 { return float64(h.SnapshotBehind) }).
-		Gauge("snapshot_failed", "1 if the last snapshot failed: the journal grows, and a restart takes longer.", func(h *persist.Health) float64 { return admin.BoolValue(h.SnapshotFailed != nil) })
+		Gauge("snapshot_failed", "1 if the last snapshot failed: the journal grows.", func(h *persist.Health) float64 { return admin.BoolValue(h.SnapshotFailed != nil) })
 }
 
 // JournalWrites returns the metrics of writes to the journal.
@@ -119,7 +119,7 @@ func Feed(read func() feed.Stats) prometheus.Collector {
 		Counter("feed_updates_total", "Updates encoded, each once for all subscribers.", func(s *feed.Stats) float64 { return float64(s.Encoded) }).
 		Counter("feed_conflated_total", "Ticker updates that a blocked connection has skipped.", func(s *feed.Stats) float64 { return float64(s.Conflated) }).
 		Counter("feed_collapsed_total", "Times that a slow connection got a snapshot in place of pending updates.", func(s *feed.Stats) float64 { return float64(s.Collapsed) }).
-		Counter("feed_overruns_total", "Times that a shard of the feed was too far behind and continued with snapshots. More than a few mean too little CPU.", func(s *feed.Stats) float64 { return float64(s.Overruns) }).
+		Counter("feed_overruns_total", "Times that a shard of the feed was too far behind and continued with snapshots: too little CPU.", func(s *feed.Stats) float64 { return float64(s.Overruns) }).
 		Counter("feed_connections_refused_total", "WebSockets and streams refused because a limit was reached (feed.connections_per_ip, feed.max_connections).", func(s *feed.Stats) float64 { return float64(s.Refused) }).
 		Counter("ws_slow_consumers_total", "Connections with WebSockets or server-sent events closed because they did not keep up.", func(s *feed.Stats) float64 { return float64(s.SlowConsumers) })
 }
@@ -146,7 +146,7 @@ func FIX(read func() fixgw.Stats) prometheus.Collector {
 		Counter("rate_limited_total", "Messages refused because their session sent more than fix.messages_per_second.", func(s *fixgw.Stats) float64 { return float64(s.RateLimited) }).
 		Counter("overloaded_total", "Messages refused because the engine's ring was full.", func(s *fixgw.Stats) float64 { return float64(s.Overloaded) }).
 		Counter("logouts_total", "Sessions that the service has logged out.", func(s *fixgw.Stats) float64 { return float64(s.Kicked) }).
-		Counter("logons_refused_total", "Logons refused: unknown CompID, wrong password or signature, wrong numbers. `blockdesk fix sessions` has the reasons.", func(s *fixgw.Stats) float64 { return float64(s.RefusedLogons) }).
+		Counter("logons_refused_total", "Logons refused; `blockdesk fix sessions` has the reasons.", func(s *fixgw.Stats) float64 { return float64(s.RefusedLogons) }).
 		Counter("connections_refused_total", "FIX connections refused because too many were open.", func(s *fixgw.Stats) float64 { return float64(s.RefusedConns) }).
 		Counter("lost_events_total", "Reports for sessions that are no longer configured.", func(s *fixgw.Stats) float64 { return float64(s.LostEvents) }).
 		Counter("market_data_conflated_total", "Market data updates over FIX replaced by a snapshot because the client was slow.", func(s *fixgw.Stats) float64 { return float64(s.ConflatedUpdates) }).

@@ -21,7 +21,7 @@ func Prices(each func() []desk.AssetPrice) prometheus.Collector {
 		usd:        desc("usd", "Dollar price of an asset; 0 if it has none."),
 		age:        desc("age_seconds", "Age of the price of an asset; +Inf if it has none."),
 		confidence: desc("confidence_ratio", "Half the width of the confidence interval as a part of the price; 0 if it is unknown."),
-		usable:     desc("usable", "1 if an asset has a price. Without one it is not quoted, and paid claims wait."),
+		usable:     desc("usable", "1 if an asset has a price."),
 		source:     desc("source_usable", "1 if a source of an asset is usable.", "source"),
 		fault:      desc("fault", "1 for the reason why a source of an asset is not used.", "source", "fault"),
 		chosen:     desc("from_source", "1 for the source that gives the price of an asset.", "source"),
