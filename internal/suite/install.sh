@@ -32,6 +32,12 @@ command -v promtool >/dev/null || apt_install "promtool" prometheus
 command -v zsh >/dev/null || apt_install "zsh completion" zsh
 command -v fish >/dev/null || apt_install "fish completion" fish
 
+# What holds the Python SDK's exchange to ccxt's own checks.
+if command -v python3 >/dev/null; then
+	python3 -c 'import ccxt' 2>/dev/null || timeout 240 python3 -m pip install --quiet --disable-pip-version-check \
+		--root-user-action ignore ccxt==4.5.90 2>/dev/null || skip "ccxt: python3 -m pip install ccxt failed"
+fi
+
 # The local chain, the pages' builds, and independent clients from npm.
 if command -v npm >/dev/null; then
 	find . -name package-lock.json -not -path '*/node_modules/*' | while read -r lock; do

@@ -40,7 +40,7 @@ from .models import (
     Token,
     Verification,
 )
-from .solana import Transaction
+from .solana import TOKEN_PROGRAMS, Transaction, associated_token_account
 from .wallet import Signer
 
 #: Seconds between two looks at a claim or a build.
@@ -293,6 +293,18 @@ class Desk:
         yield from self.submit(build, signer)
         return (yield from self.follow_build(build.build_id, max(1.0, deadline - time.monotonic())))
 
+    def balances(self, wallet: str) -> Flow[dict[str, Decimal]]:
+        tokens = (yield from self.service.call(calls.market_tokens())).tokens
+        places = [(t, associated_token_account(wallet, t.mint, program)) for t in tokens if t.mint for program in TOKEN_PROGRAMS]
+        answer = yield from self.rpc("getMultipleAccounts", [[at for _, at in places], {"encoding": "base64", "commitment": "finalized"}])
+        values = answer.get("value") if isinstance(answer, dict) else None
+        if not isinstance(values, list) or len(values) != len(places):
+            raise ProtocolError(f"the node's accounts: {answer!r:.100}")
+        out = {t.symbol: Decimal(0) for t in tokens if t.mint}
+        for (t, _), account in zip(places, values):
+            out[t.symbol] += Decimal(_atoms_of(account, t.mint, wallet)).scaleb(-t.decimals)
+        return out
+
     def rpc(self, method: str, params: list[Any]) -> Flow[Any]:
         """A JSON-RPC call of the chain's node, which has to be one that may be repeated."""
         if self.chain is None:
@@ -336,6 +348,21 @@ class Desk:
         if not isinstance(answer, dict) or not isinstance(answer.get("value"), bool):
             raise ProtocolError(f"the node's answer: {answer!r:.100}")
         return bool(answer["value"])
+
+
+def _atoms_of(account: Any, mint: str, wallet: str) -> int:
+    """The atoms in a token account: 0 where there is none."""
+    if account is None:
+        return 0
+    try:
+        if account["owner"] not in TOKEN_PROGRAMS:
+            return 0
+        data = base64.b64decode(account["data"][0], validate=True)
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise ProtocolError(f"the node's account: {account!r:.100}") from None
+    if len(data) < 72 or data[:32] != base58.decode(mint, 32) or data[32:64] != base58.decode(wallet, 32):
+        raise ProtocolError(f"the node's account of {mint} is another one")
+    return int.from_bytes(data[64:72], "little")
 
 
 def _is_final(signed: Transaction, status: Optional[dict[str, Any]]) -> bool:

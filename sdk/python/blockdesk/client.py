@@ -6,6 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from types import TracebackType
 from typing import Any, Optional, TypeVar, Union
 
@@ -201,6 +202,11 @@ class Client:
     ) -> BuildState:
         """Quote, build, sign, submit and follow. Needs a token: ``login`` first."""
         return self._run(self._desk.trade(fill_usd, signer, rail, pair, max_price_usd, max_amount, sponsored, timeout))
+
+    def balances(self, wallet: str) -> dict[str, Decimal]:
+        """What a wallet holds of the service's tokens, by symbol, on the finalized chain.
+        The client needs rpc_url, and believes that node."""
+        return self._run(self._desk.balances(wallet))
 
     def stream(
         self,

@@ -17,174 +17,31 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import Callable, Optional, Union
 
-from ._call import Number, exact, new_key
-from ._decode import decimal
+from . import fix_state
+from ._call import Number, exact
 from ._http import Origin
 from ._net import Connection
 from .errors import BlockdeskError, ConnectionClosed, LimitExceeded, ProtocolError, TimedOut, TransportError
+from .fix_message import BEGIN, MAX_MESSAGE, Execution, Field, FixMessage, FixReader, FixRefused, encode, fix_time, new_ident
+from .fix_state import FixFill, FixPosition
 from .models import Level
 
-SOH = "\x01"
-BEGIN = "FIX.4.4"
-#: Largest message that is read, in bytes.
-MAX_MESSAGE = 1 << 20
+__all__ = [
+    "BEGIN", "MAX_INBOX", "MAX_MESSAGE", "Execution", "Field", "FixBook", "FixClient", "FixFill", "FixMessage", "FixPosition",
+    "FixQuote", "FixReader", "FixRefused", "encode",
+]  # fmt: skip
+
 #: Messages that wait to be received; beyond it the session ends.
 MAX_INBOX = 100_000
 
 _SIDES = {"buy": "1", "sell": "2"}
 _TIFS = {"day": "0", "gtc": "1", "ioc": "3", "fok": "4"}
-_ENDED = frozenset("248C")
-
-Field = tuple[int, Union[str, int, Decimal]]
-
-
-class FixRefused(BlockdeskError):
-    """The service refused a Logon or a request. ``code`` is the machine word."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.code = text.partition(":")[0]
-
-
-class FixMessage:
-    """One message: its fields in their order, groups included."""
-
-    def __init__(self, fields: Sequence[tuple[int, str]]) -> None:
-        self.fields = list(fields)
-
-    @property
-    def type(self) -> str:
-        """MsgType (35)."""
-        return self.get(35)
-
-    def get(self, tag: int) -> str:
-        """The first value of a tag; empty where there is none."""
-        return next((value for t, value in self.fields if t == tag), "")
-
-    def all(self, tag: int) -> list[str]:
-        """Every value of a tag."""
-        return [value for t, value in self.fields if t == tag]
-
-    def number(self, tag: int) -> Decimal:
-        """A field as a number; ProtocolError where it is none."""
-        return decimal(self.get(tag), f"tag {tag}")
-
-    def groups(self, first: int) -> list[FixMessage]:
-        """The entries of a repeating group, each of which begins with tag first."""
-        starts = [i for i, (tag, _) in enumerate(self.fields) if tag == first]
-        return [FixMessage(self.fields[a:b]) for a, b in zip(starts, starts[1:] + [len(self.fields)])]
-
-    def __str__(self) -> str:
-        return "|".join(f"{tag}={'***' if tag == 554 else value}" for tag, value in self.fields)
-
-    __repr__ = __str__
-
-
-def encode(fields: Sequence[Field]) -> bytes:
-    """A whole message of its fields from MsgType (35) on, with length and checksum."""
-    parts = []
-    for tag, value in fields:
-        text = format(value, "f") if isinstance(value, Decimal) else str(value)
-        if not text or SOH in text or not text.isascii():
-            raise ValueError(f"tag {tag}: {text!r:.80} cannot be sent")
-        parts.append(f"{tag}={text}{SOH}")
-    body = "".join(parts)
-    head = f"8={BEGIN}{SOH}9={len(body)}{SOH}{body}".encode("ascii")
-    return head + b"10=%03d\x01" % (sum(head) & 0xFF)
-
-
-class FixReader:
-    """Reads messages as their bytes come. What is no FIX is a ProtocolError."""
-
-    _HEAD = f"8={BEGIN}{SOH}9=".encode("ascii")
-
-    def __init__(self) -> None:
-        self._buffer = bytearray()
-
-    def feed(self, data: bytes) -> list[FixMessage]:
-        """The messages that the bytes complete."""
-        self._buffer += data
-        out: list[FixMessage] = []
-        while True:
-            message = self._next()
-            if message is None:
-                return out
-            out.append(message)
-
-    def _next(self) -> Optional[FixMessage]:
-        b, head = self._buffer, self._HEAD
-        if not head.startswith(b[: len(head)]):
-            raise ProtocolError(f"no FIX 4.4: {bytes(b[:40])!r}")
-        end = b.find(b"\x01", len(head))
-        if end < 0:
-            if len(b) > len(head) + 8:
-                raise ProtocolError("a length that does not end")
-            return None
-        digits = bytes(b[len(head) : end])
-        if not digits.isdigit() or len(digits) > 7 or int(digits) > MAX_MESSAGE:
-            raise LimitExceeded(f"a message of {digits!r:.20} bytes")
-        total = end + 1 + int(digits) + 7
-        if len(b) < total:
-            return None
-        raw = bytes(b[:total])
-        del b[:total]
-        if raw[-7:] != b"10=%03d\x01" % (sum(raw[:-7]) & 0xFF):
-            raise ProtocolError("a message whose checksum is wrong")
-        return FixMessage(_fields(raw[end + 1 : -7]))
-
-
-def _fields(body: bytes) -> list[tuple[int, str]]:
-    fields = []
-    for part in body.decode("latin-1").split(SOH)[:-1]:
-        tag, equals, value = part.partition("=")
-        if not equals or not tag.isascii() or not tag.isdigit() or len(tag) > 6:
-            raise ProtocolError(f"no field: {part!r:.40}")
-        fields.append((int(tag), value))
-    if not fields or fields[0][0] != 35 or not body.endswith(b"\x01"):
-        raise ProtocolError("a message that does not begin with its type, or does not end")
-    return fields
-
-
-@dataclass(frozen=True)
-class Execution:
-    """Where an order stands, by an ExecutionReport (8)."""
-
-    order_id: str
-    cl_ord_id: str
-    exec_type: str
-    status: str
-    symbol: str
-    side: str
-    filled: Decimal
-    left: Decimal
-    average_price: Decimal
-    last_price: Optional[Decimal]
-    last_quantity: Optional[Decimal]
-    text: str
-    message: FixMessage
-
-    @property
-    def ended(self) -> bool:
-        """The order is filled, cancelled, refused or expired."""
-        return self.status in _ENDED
-
-    @classmethod
-    def of(cls, m: FixMessage) -> Execution:
-        """The execution in a message."""
-
-        def maybe(tag: int) -> Optional[Decimal]:
-            return m.number(tag) if m.get(tag) else None
-
-        side = "buy" if m.get(54) == "1" else "sell"
-        return cls(
-            m.get(37), m.get(11), m.get(150), m.get(39), m.get(55), side, m.number(14), m.number(151), m.number(6), maybe(31), maybe(32), m.get(58), m
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -301,7 +158,7 @@ class FixClient:
             raise self._ended
         sender, target = self._head
         seq = self._numbers.outgoing if number is None else number
-        now = _now()
+        now = fix_time()
         head: list[Field] = [(35, kind), (49, sender), (56, target), (34, seq)]
         head += [(43, "Y")] if again else []
         head += [(52, now)] + ([(122, now)] if again else [])
@@ -335,8 +192,8 @@ class FixClient:
         tif: ``day``, ``gtc``, ``ioc`` or ``fok``. Returns once it is accepted, or, of
         an order that does not rest, once it has ended. FixRefused where it is refused.
         """
-        ident = cl_ord_id or _ident()
-        fields: list[Field] = [(11, ident), (55, symbol), (54, _SIDES[side]), (60, _now()), (38, exact(quantity))]
+        ident = cl_ord_id or new_ident()
+        fields: list[Field] = [(11, ident), (55, symbol), (54, _SIDES[side]), (60, fix_time()), (38, exact(quantity))]
         if price is None:
             tif = tif if tif == "fok" else "ioc"
             fields += [(40, "1"), (59, _TIFS[tif])]
@@ -348,23 +205,23 @@ class FixClient:
 
     def cancel(self, order: Execution) -> Execution:
         """Cancels an order. FixRefused where it has ended already."""
-        ident = _ident()
-        fields: list[Field] = [(11, ident), (41, order.cl_ord_id), (55, order.symbol), (54, _SIDES[order.side]), (60, _now())]
+        ident = new_ident()
+        fields: list[Field] = [(11, ident), (41, order.cl_ord_id), (55, order.symbol), (54, _SIDES[order.side]), (60, fix_time())]
         return self._executed("F", [(37, order.order_id)] + fields, ident, to_end=True)
 
     def replace(self, order: Execution, quantity: Number, price: Number) -> Execution:
         """Changes an order's whole quantity and its price."""
-        ident = _ident()
+        ident = new_ident()
         fields: list[Field] = [
-            (37, order.order_id), (11, ident), (41, order.cl_ord_id), (55, order.symbol), (54, _SIDES[order.side]), (60, _now()),
+            (37, order.order_id), (11, ident), (41, order.cl_ord_id), (55, order.symbol), (54, _SIDES[order.side]), (60, fix_time()),
             (38, exact(quantity)), (40, "2"), (44, exact(price)),
         ]  # fmt: skip
         return self._executed("G", fields, ident, to_end=False)
 
     def cancel_all(self, symbol: Optional[str] = None) -> int:
         """Cancels all orders of the participant, or those of a symbol: how many."""
-        ident = _ident()
-        fields: list[Field] = [(11, ident), (530, 1 if symbol else 7), (60, _now())]
+        ident = new_ident()
+        fields: list[Field] = [(11, ident), (530, 1 if symbol else 7), (60, fix_time())]
         if symbol:
             fields.insert(2, (55, symbol))
         m = self._ask("q", fields, lambda m: m.type == "r" and m.get(11) == ident)
@@ -374,7 +231,7 @@ class FixClient:
 
     def quote(self, symbol: str, fill_usd: Number, rail: Optional[str] = None) -> FixQuote:
         """Asks the desk for a firm price of so many dollars. FixRefused: it has none."""
-        ident = _ident()
+        ident = new_ident()
         fields: list[Field] = [(131, ident), (146, 1), (55, symbol), (54, 1), (152, exact(fill_usd))]
         m = self._ask("R", fields + ([(15, rail)] if rail else []), lambda m: m.type in ("S", "AG") and m.get(131) == ident)
         if m.type == "AG":
@@ -386,7 +243,7 @@ class FixClient:
 
     def book(self, symbol: str, depth: int = 10) -> FixBook:
         """The order book of a symbol now, and its last trade."""
-        ident = _ident()
+        ident = new_ident()
         fields: list[Field] = [(262, ident), (263, 0), (264, depth), (267, 3), (269, 0), (269, 1), (269, 2), (146, 1), (55, symbol)]
         m = self._ask("V", fields, lambda m: m.type in ("W", "Y") and m.get(262) == ident)
         if m.type == "Y":
@@ -396,10 +253,26 @@ class FixClient:
             rows.setdefault(entry.get(269), []).append(Level(entry.number(270), entry.number(271)))
         return FixBook(symbol, rows["0"], rows["1"], rows["2"][-1] if rows["2"] else None)
 
+    def order_status(self, symbol: str, side: str, *, order_id: str = "", cl_ord_id: str = "") -> Execution:
+        """Where an order stands, by its OrderID or ClOrdID. FixRefused: there is none."""
+        return fix_state.order_status(self, symbol, side, order_id=order_id, cl_ord_id=cl_ord_id)
+
+    def open_orders(self, symbol: Optional[str] = None) -> list[Execution]:
+        """The open orders of this session, or those of a symbol."""
+        return fix_state.open_orders(self, symbol)
+
+    def fills(self, symbol: Optional[str] = None, since: Optional[datetime] = None) -> list[FixFill]:
+        """The fills of this session's orders, yesterday's and today's (UTC), oldest first."""
+        return fix_state.fills(self, symbol, since)
+
+    def positions(self, symbol: Optional[str] = None) -> list[FixPosition]:
+        """What the participant has bought and sold, over all its sessions."""
+        return fix_state.positions(self, symbol)
+
     def subscribe(self, symbol: str, depth: int = 10) -> str:
         """Asks for a snapshot (W) and updates (X) of a book, which receive brings; the
         MDReqID (262) that they have."""
-        ident = _ident()
+        ident = new_ident()
         self.send("V", [(262, ident), (263, 1), (264, depth), (265, 1), (267, 3), (269, 0), (269, 1), (269, 2), (146, 1), (55, symbol)])
         return ident
 
@@ -510,9 +383,14 @@ class FixClient:
     def _deliver(self, m: FixMessage) -> None:
         with self._lock:
             waiting = [q for matches, q in self._waiters if matches(m)]
-        for q in waiting:
-            q.put(m)
-        if waiting or m.type in ("A", "5"):
+            for q in waiting:
+                q.put(m)
+            if not waiting:
+                self._keep(m)
+
+    def _keep(self, m: FixMessage) -> None:
+        """Keeps a message for receive."""
+        if m.type in ("A", "5"):
             return
         if self._inbox.qsize() >= MAX_INBOX:
             raise LimitExceeded(f"{MAX_INBOX} messages that nobody has received")
@@ -566,6 +444,11 @@ class _Expectation:
         with self._client._lock:
             if self._waiter in self._client._waiters:
                 self._client._waiters.remove(self._waiter)
+            # A fill right behind the report that this waited for belongs to receive.
+            while not self._queue.empty():
+                m = self._queue.get_nowait()
+                if isinstance(m, FixMessage):
+                    self._client._keep(m)
 
     def ask(self, kind: str, fields: Sequence[Field]) -> None:
         """Sends the request."""
@@ -587,11 +470,3 @@ class _Expectation:
         if self._rejects(m):
             raise FixRefused(m.get(58) or f"refused: {m}")
         return m
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).strftime("%Y%m%d-%H:%M:%S.%f")[:-3]
-
-
-def _ident() -> str:
-    return new_key().replace("-", "")

@@ -6,11 +6,12 @@ import asyncio
 import functools
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Optional
 
 from ._call import Number
-from .fix import Execution, Field, FixBook, FixClient, FixMessage, FixQuote
+from .fix import Execution, Field, FixBook, FixClient, FixFill, FixMessage, FixPosition, FixQuote
 
 #: Seconds that a thread waits for a message before it looks whether it is still wanted.
 SLICE = 0.2
@@ -93,6 +94,23 @@ class AsyncFixClient:
     async def book(self, symbol: str, depth: int = 10) -> FixBook:
         """See :meth:`FixClient.book`."""
         return await asyncio.to_thread(self.session.book, symbol, depth)
+
+    async def order_status(self, symbol: str, side: str, *, order_id: str = "", cl_ord_id: str = "") -> Execution:
+        """See :meth:`FixClient.order_status`."""
+        status = functools.partial(self.session.order_status, order_id=order_id, cl_ord_id=cl_ord_id)
+        return await asyncio.to_thread(status, symbol, side)
+
+    async def open_orders(self, symbol: Optional[str] = None) -> list[Execution]:
+        """See :meth:`FixClient.open_orders`."""
+        return await asyncio.to_thread(self.session.open_orders, symbol)
+
+    async def fills(self, symbol: Optional[str] = None, since: Optional[datetime] = None) -> list[FixFill]:
+        """See :meth:`FixClient.fills`."""
+        return await asyncio.to_thread(self.session.fills, symbol, since)
+
+    async def positions(self, symbol: Optional[str] = None) -> list[FixPosition]:
+        """See :meth:`FixClient.positions`."""
+        return await asyncio.to_thread(self.session.positions, symbol)
 
     async def subscribe(self, symbol: str, depth: int = 10) -> str:
         """See :meth:`FixClient.subscribe`."""

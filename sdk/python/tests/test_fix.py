@@ -6,6 +6,7 @@ import socket
 import tempfile
 import threading
 import unittest
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Callable, Optional
@@ -20,6 +21,7 @@ from blockdesk import (
     ProtocolError,
     TimedOut,
     fix,
+    fix_state,
 )
 from blockdesk.fix import FixReader, FixRefused, encode
 
@@ -169,6 +171,48 @@ class FixTest(unittest.TestCase):
         with self.assertRaises(TypeError):
             session.order("A/B", "buy", 1.5, 1)  # type: ignore[arg-type]
         session.close()
+
+    def test_what_a_session_has_is_asked_for(self) -> None:
+        report = [(37, "O1"), (11, "c"), (17, "1"), (150, "I"), (39, "0"), (55, "A/B"), (54, "1"), (38, "5"), (40, "2"), (151, "5"), (14, "0"), (6, "0")]
+
+        def script(a: Acceptor) -> None:
+            a.logon()
+            af = a.get("AF")
+            assert (af.get(585), af.get(55)) == ("7", "")
+            a.say("j", [(45, 2), (372, "AF"), (380, 4), (58, "RATE_LIMITED: slower")])
+            af = a.get("AF")
+            a.say("8", [*report, (584, af.get(584)), (911, 2)])
+            a.say("8", [*((t, "D" if t == 40 else v) for t, v in report), (584, af.get(584)), (911, 2), (912, "Y")])
+            af = a.get("AF")
+            assert (af.get(585), af.get(55)) == ("1", "A/B")
+            a.say("8", [(37, "NONE"), (17, "2"), (150, "I"), (39, "8"), (54, "1"), (151, "0"), (14, "0"), (6, "0"), (584, af.get(584)), (911, 0)])
+            ad = a.get("AD")
+            assert (ad.get(569), ad.get(580), ad.all(75)[0], ad.all(60)[0]) == ("1", "2", "20260105", "20260105-09:30:00.000"), ad
+            a.say("AQ", [(568, ad.get(568)), (569, "1"), (748, 1), (749, 0), (750, 0)])
+            fill = [(571, "1"), (17, "1-1"), (55, "A/B"), (568, ad.get(568)), (748, 1), (880, "9"), (32, "2"), (31, "1.5")]
+            a.say("AE", [*fill, (60, "20260105-09:30:01.500"), (552, 1), (54, "2"), (37, "O1"), (11, "c")])
+            an = a.get("AN")
+            a.say("AO", [(721, "x"), (710, an.get(710)), (727, 1), (728, 0), (729, 0)])
+            a.say("AP", [(721, "y"), (710, an.get(710)), (727, 1), (55, "A/B"), (730, "1.5"), (702, 1), (704, "2"), (705, "5")])
+            ad = a.get("AD")
+            a.say("AQ", [(568, ad.get(568)), (569, "0"), (748, 0), (749, 99), (750, 2), (58, "TOO_MANY: ask for less")])
+            h = a.get("H")
+            assert (h.get(37), h.get(55), h.get(54)) == ("O1", "A/B", "1")
+            a.say("8", [(11, "later")] + [(t, v) for t, v in report if t != 11])
+            a.gone()
+
+        since = datetime(2026, 1, 5, 9, 30, tzinfo=timezone.utc)
+        with mock.patch.object(fix_state, "AGAIN_AFTER", 0.0), FixClient(self.play(script), "ME", "pw") as session:
+            self.assertEqual([o.order_id for o in session.open_orders()], ["O1"])
+            self.assertEqual(session.open_orders("A/B"), [])
+            (fill,) = session.fills(since=since)
+            self.assertEqual((fill.trade_id, fill.side, fill.quantity, fill.price, fill.order_id), ("9", "sell", Decimal(2), Decimal("1.5"), "O1"))
+            self.assertEqual(fill.at, since + timedelta(seconds=1.5))
+            self.assertEqual([(p.symbol, p.net) for p in session.positions()], [("A/B", Decimal(-3))])
+            with self.assertRaises(FixRefused) as caught:
+                session.fills()
+            self.assertEqual(caught.exception.code, "TOO_MANY")
+            self.assertEqual(session.order_status("A/B", "buy", order_id="O1").cl_ord_id, "later")
 
     def test_a_refused_logon_moves_no_number(self) -> None:
         def refuse(a: Acceptor) -> None:
