@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -164,6 +165,29 @@ func (l *lyingNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
+	var batch []json.RawMessage
+	if json.Unmarshal(body, &batch) != nil {
+		l.serve(w, body)
+		return
+	}
+	// A batch is answered request by request, unless one of them has no answer.
+	answers := make([][]byte, len(batch))
+	for i, one := range batch {
+		answer := httptest.NewRecorder()
+		if l.serve(answer, one); answer.Code != http.StatusOK {
+			w.WriteHeader(answer.Code)
+			return
+		}
+		answers[i] = answer.Body.Bytes()
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if _, err := w.Write(slices.Concat([]byte("["), bytes.Join(answers, []byte(",")), []byte("]"))); err != nil {
+		return // the client is gone
+	}
+}
+
+// serve answers one request.
+func (l *lyingNode) serve(w http.ResponseWriter, body []byte) {
 	var request struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`

@@ -70,8 +70,9 @@ type buyer struct {
 	rail  market.Rail
 	claim *rfq.Claim
 	sent  []sentPayment
-	// ended: the desk has said that it signs the claim no more.
-	ended bool
+	// ended: the desk has said that it signs the claim no more; stale: that it does not sign
+	// the package that the buyer has.
+	ended, stale bool
 }
 
 type sentPayment struct {
@@ -155,12 +156,24 @@ func (a *adversary) pay(b *buyer) {
 	}
 }
 
+// pack returns the buyer's package, a fresh one if the desk does not sign the last.
+func (a *adversary) pack(b *buyer) (desk.Package, error) {
+	if b.stale {
+		p, err := a.l.settle.FreshPackage(a.t.Context(), b.claim.ID)
+		if !errors.Is(err, desk.ErrUnknownBuild) { // a crash has lost it
+			return p, err
+		}
+	}
+	return a.l.settle.Package(a.t.Context(), b.claim, 0)
+}
+
 // submit submits a buyer's atomic transaction, unless the desk has signed it or never will.
 func (a *adversary) submit(b *buyer, dead func() bool) {
 	if b.kind != submits || b.ended || a.rng.IntN(2) == 0 {
 		return
 	}
-	p, err := a.l.settle.Package(a.t.Context(), b.claim, 0)
+	p, err := a.pack(b)
+	closed := err != nil
 	if err == nil {
 		_, err = a.l.submit(a.t.Context(), b.claim.ID, b.address, submission(b.fill(a.t, p.Transaction)))
 	}
@@ -168,10 +181,13 @@ func (a *adversary) submit(b *buyer, dead func() bool) {
 	switch {
 	case err == nil || dead() || errors.Is(err, settle.ErrNotReady) || errors.Is(err, settle.ErrChain):
 	case errors.As(err, &refusal):
-		b.ended = refusal.Reason == desk.RefusalExpired || refusal.Reason == desk.RefusalAlreadySettled
+		expired := refusal.Reason == desk.RefusalExpired
+		// A claim that is still reserved waits for a package whose blockhash has not expired.
+		b.stale = expired && !closed && a.l.claim(b.claim.ID).State == rfq.ClaimReserved
+		b.ended = expired && !b.stale || refusal.Reason == desk.RefusalAlreadySettled
 		if guards := []desk.RefusalReason{
 			desk.RefusalLocked, desk.RefusalPriceCorridor, desk.RefusalPriceUnavailable,
-		}; !b.ended && !slices.Contains(guards, refusal.Reason) {
+		}; !b.ended && !b.stale && !slices.Contains(guards, refusal.Reason) {
 			a.t.Errorf("submission refused: %s", refusal.Reason)
 		}
 	default:

@@ -61,7 +61,7 @@ func New(o Options) (*Client, error) {
 	for i := range o.Upstreams {
 		u := &o.Upstreams[i]
 		c.upstreams = append(c.upstreams, &upstream{
-			name: u.name(), url: u.URL, redact: hideSecrets(u.URL), maxAnswer: o.MaxAnswer,
+			name: u.name(), url: u.URL, redact: hideSecrets(u.URL), maxAnswer: o.MaxAnswer, batches: batcher{gatherFor: defaultGatherFor},
 			http: &http.Client{Transport: o.transport(dial.DialContext), CheckRedirect: noRedirect},
 		})
 	}

@@ -12,14 +12,18 @@
 //  2. An answer longer than Options.MaxAnswer is refused, not read.
 //  3. A send is tried one node at a time, with the same bytes, and succeeds only if the
 //     node returns the transaction's own first signature.
-//  4. A node's URL may contain a key: errors and health use the node's Name only.
+//  4. Requests for transactions that are made while a node answers another one travel in
+//     one batch. A node that refuses batches gets single requests. An answer counts only
+//     for the request whose id it has; a request that the batch leaves unanswered fails
+//     by itself.
+//  5. A node's URL may contain a key: errors and health use the node's Name only.
 //
 // Requests are solana-go's types. The client and the answers are our own, because that
 // library's client calls one node, reads an answer of any length, and takes a missing
 // member for zero.
 //
 // Concurrency: safe for concurrent use. Goroutines run only while [Client.Run] or a
-// call does.
+// call does, and until a batch that no call waits for any more has been given up.
 package rpc
 
 import (

@@ -26,6 +26,7 @@ type upstream struct {
 	redact    *strings.Replacer // see hideSecrets
 	http      *http.Client
 	maxAnswer int64
+	batches   batcher
 
 	mu     sync.Mutex
 	health health
@@ -72,7 +73,11 @@ type response struct {
 
 // call makes one try. The error is an *Error.
 func (u *upstream) call(ctx context.Context, id uint64, method string, body []byte) (json.RawMessage, error) {
-	result, err := u.post(ctx, id, body)
+	post := u.post
+	if method == batched {
+		post = u.postGathered
+	}
+	result, err := post(ctx, id, body)
 	if e := (*Error)(nil); errors.As(err, &e) {
 		e.Upstream, e.Method = u.name, method
 		e.Message, e.TxError = u.redact.Replace(e.Message), u.redact.Replace(e.TxError)
@@ -83,37 +88,61 @@ func (u *upstream) call(ctx context.Context, id uint64, method string, body []by
 	return result, err
 }
 
+// post makes one request.
 func (u *upstream) post(ctx context.Context, id uint64, body []byte) (json.RawMessage, error) {
+	text, status, failure := u.send(ctx, body)
+	if failure == nil {
+		failure = failedStatus(status)
+	}
+	if failure != nil {
+		return nil, failure
+	}
+	return decodeResponse(text, id, status)
+}
+
+// send sends a body, and returns the answer's within Options.MaxAnswer.
+func (u *upstream) send(ctx context.Context, body []byte) (text []byte, status int, failure *Error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, &Error{Kind: Rejected, Err: withoutURL(err)}
+		return nil, 0, &Error{Kind: Rejected, Err: withoutURL(err)}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	res, err := u.http.Do(req)
 	if err != nil {
-		return nil, &Error{Kind: Down, Err: withoutURL(err)}
+		return nil, 0, &Error{Kind: Down, Err: withoutURL(err)}
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, u.maxAnswer+1))
+	text, err = io.ReadAll(io.LimitReader(res.Body, u.maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, &Error{Kind: Down, Err: withoutURL(err)}
+		return nil, 0, &Error{Kind: Down, Err: withoutURL(err)}
 	case int64(len(text)) > u.maxAnswer:
-		return nil, &Error{Kind: WrongAnswer, Message: fmt.Sprintf("longer than %d bytes", u.maxAnswer)}
+		return nil, 0, &Error{Kind: WrongAnswer, Message: fmt.Sprintf("longer than %d bytes", u.maxAnswer)}
 	case res.StatusCode == http.StatusTooManyRequests:
-		return nil, &Error{Kind: RateLimited, Code: res.StatusCode, RetryAfter: retryAfter(res.Header.Get("Retry-After"))}
-	case res.StatusCode >= http.StatusInternalServerError, res.StatusCode == http.StatusUnauthorized, res.StatusCode == http.StatusForbidden:
-		return nil, &Error{Kind: Down, Code: res.StatusCode, Message: http.StatusText(res.StatusCode)}
+		return nil, 0, &Error{Kind: RateLimited, Code: res.StatusCode, RetryAfter: retryAfter(res.Header.Get("Retry-After"))}
 	}
-	return decodeResponse(text, id, res.StatusCode)
+	return text, res.StatusCode, nil
 }
 
-// open validates an answer and returns its result.
+// failedStatus returns the error of a status that says that the node cannot serve us.
+func failedStatus(status int) *Error {
+	if status >= http.StatusInternalServerError || status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return &Error{Kind: Down, Code: status, Message: http.StatusText(status)}
+	}
+	return nil
+}
+
+// decodeResponse validates an answer and returns its result.
 func decodeResponse(text []byte, id uint64, status int) (json.RawMessage, error) {
 	var r response
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, &Error{Kind: WrongAnswer, Code: status, Err: err}
 	}
+	return r.open(status, id)
+}
+
+// open returns the result of the answer to request id.
+func (r *response) open(status int, id uint64) (json.RawMessage, error) {
 	switch {
 	// A node that cannot parse a request has no id to answer with.
 	case r.ID != nil && *r.ID != id, r.ID == nil && r.Error == nil:
