@@ -357,10 +357,14 @@ func (l *life) expire() {
 
 // expireMissing calls expire where the tracker waits for a transaction whose bytes are
 // not there, and reports whether it has. The tracker gets time to see each end: twice
-// as long as for the one before.
+// as long as for the one before, until it waits for none.
 func (l *life) expireMissing() bool {
 	l.t.Helper()
-	if l.settle.Health().Tracker.Missing == 0 || time.Since(l.expiredAt) < 50*time.Millisecond<<l.expired {
+	if l.settle.Health().Tracker.Missing == 0 {
+		l.expired = 0
+		return false
+	}
+	if time.Since(l.expiredAt) < 50*time.Millisecond<<l.expired {
 		return false
 	}
 	l.expire()
