@@ -228,10 +228,11 @@ func TestNobodyIsLockedOut(t *testing.T) {
 
 // TestSurplusIsPaidBack: a claim that is paid more than its terms is delivered as it was
 // bought, and what is over goes back to the payer, to the atom and once. A surplus within
-// the dust limit is kept.
+// the dust limit is kept. While the refund waits, the desk's wallet needs what is over for
+// it, and no more.
 func TestSurplusIsPaidBack(t *testing.T) {
 	c := startChain(t)
-	l := begin(t, c, lifeOptions{}).openGuarded()
+	l := begin(t, c, lifeOptions{change: func(o *settle.Options) { o.BalanceEvery = 50 * time.Millisecond }}).openGuarded()
 	l.must(&rfq.SetOperator{Of: rfq.Operator{ID: 3, Name: "ann"}})
 	dust := l.desk.View().Policy.Dust[market.RailUSDC]
 	buy := func(w wallet, over uint64) solana.Signature {
@@ -248,7 +249,17 @@ func TestSurplusIsPaidBack(t *testing.T) {
 		t.Fatalf("refunds due: %+v", due)
 	}
 	was := c.tokens(c.wallet(0).address, "USDC")
+	l.must(&rfq.SetLock{Scope: rfq.LockDeliveries, Locked: true, Reason: "looking"})
 	l.order(desk.RefundSelection{})
+	await.Equal(t, "the USDC that refunds need", uint64(over), func() (needed uint64) {
+		for _, b := range l.settle.Balances() {
+			if b.Asset == market.RailUSDC.String() {
+				needed = b.Needed
+			}
+		}
+		return needed
+	})
+	l.must(&rfq.SetLock{Scope: rfq.LockDeliveries})
 	await.Equal(t, "the refund", 1, func() int { return len(l.paidBack()) })
 	if got := c.tokens(c.wallet(0).address, "USDC") - was; got != over {
 		t.Errorf("%d atoms came back, %d were over", got, uint64(over))

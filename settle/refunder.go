@@ -283,7 +283,7 @@ func (r *refundOrders) needed() (atoms [market.RailCount]uint64) {
 	defer r.mu.Unlock()
 	for payment := range r.orders {
 		if p, _, ok := r.refunds.find(payment); ok && p.State == rfq.PaymentRefundDue && p.Rail.Valid() {
-			atoms[p.Rail] += p.Amount
+			atoms[p.Rail] += p.RefundAtoms()
 		}
 	}
 	return atoms
