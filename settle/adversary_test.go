@@ -213,9 +213,10 @@ func (a *adversary) play() {
 		if lives <= 0 {
 			a.notary.move(a.l, 1_000_000_000, 150_000_000_000)
 		}
-		await.True(a.t, "the end of a life", func() bool {
+		const died, ended = "died", "ended"
+		await.Value(a.t, "the end of a life", func() string {
 			if dead() {
-				return true
+				return died
 			}
 			if paid < len(a.buyers) {
 				a.pay(a.buyers[paid])
@@ -226,8 +227,11 @@ func (a *adversary) play() {
 				a.submit(b, dead)
 			}
 			a.l.expireMissing()
-			return paid == len(a.buyers) && a.over()
-		})
+			if paid == len(a.buyers) && a.over() {
+				return ended
+			}
+			return a.open()
+		}, func(how string) bool { return how == died || how == ended })
 		if !dead() {
 			break
 		}
@@ -283,6 +287,31 @@ func (a *adversary) over() bool {
 	}
 	n := a.l.settle.MoneyCounts()
 	return n.RefundsDue+n.Refunding+n.Ordered == 0
+}
+
+// open describes what has not ended.
+func (a *adversary) open() string {
+	h := a.l.settle.Health()
+	text := fmt.Sprintf("died %v; prices move: %t, the clock jumps: %t; %+v; ready: %v", a.died, a.moving, a.jumps, h.Tracker, h.NotReady)
+	for i, b := range a.buyers {
+		text += fmt.Sprintf("\nbuyer %d of kind %d: %s", i, b.kind, a.l.claim(b.claim.ID).State.Word())
+		for k := range b.sent {
+			if p, ok := a.placeOf(b, &b.sent[k]); !ok {
+				text += fmt.Sprintf(", payment %d is open: %+v", k, p)
+			}
+		}
+	}
+	for kind := desk.MoneyRefundDue; kind <= desk.MoneyRefunding; kind++ {
+		list, err := a.l.settle.Money(kind, desk.MoneyCursor{}, 10)
+		for i := range list {
+			x := &list[i]
+			text += fmt.Sprintf("\nmoney of kind %d: claim %d, %d atoms: %s, %d deliveries, ordered by %q, waits for %q", kind, x.Claim, x.Amount, x.Reason, x.Attempts, x.OrderedBy, x.Problem)
+		}
+		if err != nil {
+			text += "\n" + err.Error()
+		}
+	}
+	return text
 }
 
 // place is where the atoms of a payment are, by the journal and the lists.
