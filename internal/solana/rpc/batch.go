@@ -36,7 +36,7 @@ type batcher struct {
 	mu       sync.Mutex
 	underWay int // requests and batches
 	waiting  []*member
-	timer    *time.Timer // departs after gatherFor; nil: nothing waits
+	timer    *time.Timer // of the next departure; nil: none has waited yet
 	// aloneUntil is set by a node that refuses batches.
 	aloneUntil time.Time
 }
@@ -61,7 +61,7 @@ type outcome struct {
 func (u *upstream) postGathered(ctx context.Context, id uint64, body []byte) (json.RawMessage, error) {
 	m := &member{ctx: ctx, id: id, body: body, done: make(chan outcome, 1)}
 	if !u.batches.join(u, m) {
-		defer u.batches.landed(u)
+		defer u.batches.landed()
 		return u.post(ctx, id, body)
 	}
 	select {
@@ -84,43 +84,39 @@ func (b *batcher) join(u *upstream, m *member) bool {
 		b.underWay++
 		return false
 	}
-	b.waiting = append(b.waiting, m)
-	switch {
-	case len(b.waiting) == maxBatch:
-		b.depart(u)
-	case b.timer == nil:
-		b.timer = time.AfterFunc(b.gatherFor, func() {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.depart(u)
-		})
+	if b.waiting = append(b.waiting, m); b.timer == nil {
+		b.timer = time.AfterFunc(b.gatherFor, func() { b.depart(u) })
+	}
+	switch len(b.waiting) {
+	case 1:
+		b.timer.Reset(b.gatherFor)
+	case maxBatch:
+		b.timer.Reset(0)
 	}
 	return true
 }
 
-// landed ends a request or a batch, and lets the next batch go.
-func (b *batcher) landed(u *upstream) {
+// landed ends a request or a batch, and lets the next batch depart.
+func (b *batcher) landed() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.underWay--
-	b.depart(u)
+	if len(b.waiting) > 0 {
+		b.timer.Reset(0)
+	}
 }
 
-// depart sends all that waits. b.mu is held.
+// depart sends a batch of what waits; the timer calls it.
 func (b *batcher) depart(u *upstream) {
-	if b.timer != nil {
-		b.timer.Stop()
-		b.timer = nil
+	b.mu.Lock()
+	batch := slices.Clone(b.waiting[:min(len(b.waiting), maxBatch)])
+	if b.waiting = slices.Delete(b.waiting, 0, len(batch)); len(b.waiting) > 0 {
+		b.timer.Reset(0)
 	}
-	for len(b.waiting) > 0 {
-		batch := slices.Clone(b.waiting[:min(len(b.waiting), maxBatch)])
-		b.waiting = slices.Delete(b.waiting, 0, len(batch))
-		b.underWay++
-		go func() {
-			defer b.landed(u)
-			u.fly(batch)
-		}()
-	}
+	b.underWay++
+	b.mu.Unlock()
+	defer b.landed()
+	u.fly(batch)
 }
 
 // fly sends a batch and gives each member its outcome. It ends early when no member waits
@@ -200,8 +196,8 @@ func (b *batcher) refuse() {
 	b.aloneUntil = time.Now().Add(aloneFor)
 }
 
-// matchAnswers gives each member the answer with its id. What the node leaves out, answers
-// twice or answers in another form is a wrong answer to that member only.
+// matchAnswers gives each member the answer with its id. A request that the node leaves out,
+// answers twice or answers in another form has a wrong answer; the others do not suffer.
 func matchAnswers(batch []*member, answers []json.RawMessage, list []outcome) {
 	at := make(map[uint64]int, len(batch))
 	for i, m := range batch {
