@@ -110,3 +110,7 @@ func (c *Command) SetRef(text []byte) bool {
 
 // RefText returns the client's id. It aliases c.
 func (c *Command) RefText() []byte { return c.Ref[:min(int(c.RefLen), MaxRef)] }
+
+func validTrade(p market.Price, q market.Qty) bool {
+	return p >= 1 && p <= market.MaxPrice && q >= 1 && q <= market.MaxQty
+}

@@ -60,7 +60,6 @@ func newConsumer(name string, e *Engine) *Consumer {
 }
 
 const (
-	allKinds = math.MaxUint32
 	// maxLazyBacklog bounds the events that a consumer is not woken for: a quarter of the
 	// ring, and this many.
 	maxLazyBacklog = 4096

@@ -13,26 +13,12 @@ import (
 	"blockdesk/market"
 )
 
-// Errors of Submit and SubmitAll. A command that they refuse has no effect.
-var (
-	// ErrFull: the ingress ring has no free slot.
-	ErrFull = errors.New("engine: the ingress ring is full")
-	// ErrReadOnly: the journal has failed, or the Admission does not admit the command.
-	ErrReadOnly = errors.New("engine: read-only: the journal failed or admission is restricted")
-	// ErrStopped: the context of Run has ended.
-	ErrStopped = errors.New("engine: stopped")
-	// ErrCommandCount: SubmitAll was given no commands or more than MaxSubmitAll.
-	ErrCommandCount = fmt.Errorf("engine: SubmitAll takes 1 to %d commands", MaxSubmitAll)
-)
+// ErrDrainTimeout is an error of Run: a consumer released nothing for DrainTimeout after
+// Run's context ended. Nothing durable is lost: a replay of the journal repeats the events.
+var ErrDrainTimeout = errors.New("engine: shutdown timed out waiting for a consumer")
 
-// Errors of Run.
-var (
-	// ErrJournal wraps the journal's error.
-	ErrJournal = errors.New("engine: the journal failed")
-	// ErrDrainTimeout: a consumer released nothing for DrainTimeout after Run's context
-	// ended. Nothing durable is lost: a replay of the journal repeats the events.
-	ErrDrainTimeout = errors.New("engine: a consumer did not read its last events in time")
-)
+// ErrCommandCount is an error of SubmitAll: it was given no commands or more than MaxSubmitAll.
+var ErrCommandCount = fmt.Errorf("engine: SubmitAll takes 1 to %d commands", MaxSubmitAll)
 
 // Limits of Options.
 const (
@@ -474,8 +460,6 @@ const (
 	minTickInterval = time.Millisecond
 	// sweepInterval is the time between two ticks while orders are ending.
 	sweepInterval = 200 * time.Microsecond
-	// maxTickSleep bounds a sleep, so that a clock that jumps is noticed.
-	maxTickSleep = time.Second
 )
 
 // runTicker submits a Tick when something expires and no other command has advanced the

@@ -1,6 +1,12 @@
 package engine
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrJournal is an error of Run that wraps the journal's error.
+var ErrJournal = errors.New("engine: the journal failed")
 
 // Journal makes commands durable: persist implements it on Pebble, persist/quorum on raft.
 // The engine makes one call at a time.

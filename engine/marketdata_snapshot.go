@@ -264,10 +264,6 @@ func (t *tape) restore(r *snapReader, n int, latest int64, ordinals bool) bool {
 	return true
 }
 
-func validTrade(p market.Price, q market.Qty) bool {
-	return p >= 1 && p <= market.MaxPrice && q >= 1 && q <= market.MaxQty
-}
-
 func (w *window) restore(r *snapReader, n int, newest int64) bool {
 	oldest := newest - windowMinutes + 1
 	for range n {

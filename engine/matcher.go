@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"blockdesk/engine/event"
 )
 
@@ -65,6 +67,9 @@ func (m *matcher) run() {
 // prefetchAhead is how many commands of a batch are prefetched at a time: enough for the
 // loads to overlap, few enough that their lines are still in the cache when they are needed.
 const prefetchAhead = 8
+
+// maxTickSleep bounds a sleep, so that a clock that jumps is noticed.
+const maxTickSleep = time.Second
 
 // batch stamps n commands, hands them to the journaler and applies them at the same time.
 // Without wake the caller must wake the journaler.

@@ -7,6 +7,9 @@ import (
 	"blockdesk/engine/event"
 )
 
+// allKinds are the kinds of events of a consumer that chooses none.
+const allKinds = math.MaxUint32
+
 // egress is the ring of events: the matcher writes, and every consumer reads all of it.
 // Positions count from 0 without end. Slots from the slowest consumer's cursor up to
 // published belong to the readers, the others to the matcher.

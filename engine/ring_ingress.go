@@ -1,9 +1,20 @@
 package engine
 
 import (
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
+)
+
+// Errors of Submit and SubmitAll, beside ErrCommandCount. A command that they refuse has no effect.
+var (
+	// ErrFull: the ingress ring has no free slot.
+	ErrFull = errors.New("engine: the ingress ring is full")
+	// ErrReadOnly: the journal has failed, or the Admission does not admit the command.
+	ErrReadOnly = errors.New("engine: read-only: the journal failed or admission is restricted")
+	// ErrStopped: the context of Run has ended.
+	ErrStopped = errors.New("engine: stopped")
 )
 
 // Flags in the top bits of ingress.tail. Setting one makes every claim under way fail its

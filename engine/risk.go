@@ -45,17 +45,6 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// limits is Limits with the largest value for "no limit", so that the order path only
-// compares. 32 bytes.
-type limits struct {
-	maxQty      market.Qty
-	maxNotional market.Uint128
-	maxOpen     int32
-	bandBps     uint16
-}
-
-var unlimited = market.Uint128{Hi: math.MaxUint64, Lo: math.MaxUint64}
-
 func (l Limits) compile() limits {
 	return limits{
 		maxQty: cmp.Or(l.MaxQty, math.MaxInt64), maxNotional: cmp.Or(l.MaxNotional, unlimited),

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -14,34 +13,8 @@ import (
 	"blockdesk/market"
 )
 
-// ErrSnapshot is wrapped by the errors of RestoreState and RestoreReplica about a damaged
-// snapshot.
-var ErrSnapshot = errors.New("damaged snapshot")
-
 // ErrVersion is wrapped by errors about an intact snapshot of another program version.
 var ErrVersion = errors.New("written by another version of the program")
-
-// snapReader decodes the fields of a snapshot. Past the end it returns zeros and sets short.
-type snapReader struct {
-	data  []byte
-	short bool
-}
-
-func (r *snapReader) take(n int) []byte {
-	if n > len(r.data) {
-		r.short = true
-		r.data = nil
-		return make([]byte, n)
-	}
-	taken := r.data[:n]
-	r.data = r.data[n:]
-	return taken
-}
-
-func (r *snapReader) u8() uint8   { return r.take(1)[0] }
-func (r *snapReader) u16() uint16 { return binary.LittleEndian.Uint16(r.take(2)) }
-func (r *snapReader) u32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
-func (r *snapReader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
 
 // RestoreState decodes a snapshot. It refuses, with ErrSnapshot, what AppendSnapshot cannot
 // have written: it checks every record, and the restored state must encode to the same

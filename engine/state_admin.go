@@ -32,14 +32,6 @@ func (s *State) administer(c *Command, out *event.Sink) {
 	}
 }
 
-// rejectAdmin writes the reject of a command of the service.
-func (s *State) rejectAdmin(c *Command, reason event.Reason, limit int64, out *event.Sink) {
-	*out.Next() = event.Event{
-		Seq: s.seq, At: s.at, Aux: limit, Kind: event.Rejected, Instrument: c.Instrument,
-		Participant: c.Order.Participant, Code: uint16(reason),
-	}
-}
-
 // define adds an instrument, or changes the limits of a known one.
 func (s *State) define(c *Command, out *event.Sink) (event.Reason, int64) {
 	def, err := definition(c)

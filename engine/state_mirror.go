@@ -9,14 +9,6 @@ import (
 	"blockdesk/market"
 )
 
-// mirrorState is the on-chain book and trades of a mirrored instrument.
-type mirrorState struct {
-	slot       uint64 // of the last refresh; 0 = none
-	bids, asks []market.Level
-	ordinal    uint64 // of the last trade; 0 = none
-	tradedAt   int64  // on-chain time of the last trade, Unix nanoseconds
-}
-
 // MirrorPosition returns the slot of a mirrored instrument's book and the ordinal of its last
 // trade, or zeros.
 func (s *State) MirrorPosition(in market.InstrumentID) (slot, ordinal uint64) {
@@ -130,8 +122,6 @@ func (s *State) mirroredCount() (n int) {
 	return n
 }
 
-func (m *mirrorState) hasData() bool { return m.slot != 0 || m.ordinal != 0 }
-
 // appendMirrored appends the mirrored instruments with data.
 func (s *State) appendMirrored(dst []byte, count int) []byte {
 	le := binary.LittleEndian
@@ -149,14 +139,6 @@ func (s *State) appendMirrored(dst []byte, count int) []byte {
 		dst = le.AppendUint64(dst, m.ordinal)
 		dst = le.AppendUint64(dst, uint64(m.tradedAt))
 		dst = appendLevels(appendLevels(dst, m.bids), m.asks)
-	}
-	return dst
-}
-
-func appendLevels(dst []byte, levels []market.Level) []byte {
-	for _, l := range levels {
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(l.Price))
-		dst = binary.LittleEndian.AppendUint64(dst, uint64(l.Qty))
 	}
 	return dst
 }
@@ -197,12 +179,4 @@ func (m *mirrorState) restore(r *snapReader, latest int64) bool {
 	}
 	m.bids, m.asks = r.levels(bids), r.levels(asks)
 	return checkLevels(m.bids, -1) == nil && checkLevels(m.asks, +1) == nil
-}
-
-func (r *snapReader) levels(n int) []market.Level {
-	levels := make([]market.Level, n)
-	for i := range levels {
-		levels[i] = market.Level{Price: market.Price(r.u64()), Qty: market.Qty(r.u64())}
-	}
-	return levels
 }
