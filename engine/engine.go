@@ -15,7 +15,7 @@ import (
 
 // ErrDrainTimeout is an error of Run: a consumer released nothing for DrainTimeout after
 // Run's context ended. Nothing durable is lost: a replay of the journal repeats the events.
-var ErrDrainTimeout = errors.New("engine: shutdown timed out waiting for a consumer")
+var ErrDrainTimeout = errors.New("engine: a consumer did not read its last events in time")
 
 // ErrCommandCount is an error of SubmitAll: it was given no commands or more than MaxSubmitAll.
 var ErrCommandCount = fmt.Errorf("engine: SubmitAll takes 1 to %d commands", MaxSubmitAll)
