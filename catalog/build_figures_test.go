@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"blockdesk/desk"
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/mirror"
@@ -171,16 +171,16 @@ func TestMirroredVisible(t *testing.T) {
 func TestMirroredSignature(t *testing.T) {
 	s := newChainScene()
 	for _, c := range []struct {
-		trades []engine.Trade
+		trades []marketdata.Trade
 		find   TradeFinder
 		want   string
 	}{
 		{nil, finder{8}, ""},
-		{[]engine.Trade{{ID: 4, Ordinal: 8}, {ID: 3, Ordinal: 7}}, finder{8}, solana.Base58(solana.Signature{0: 8})},
-		{[]engine.Trade{{ID: 4, Ordinal: 8}}, finder{7}, ""},
-		{[]engine.Trade{{ID: 4, Ordinal: 8}}, nil, ""},
-		{[]engine.Trade{{ID: 4}}, finder{8}, ""},
-		{[]engine.Trade{{ID: 4, Ordinal: 9}}, finder{9}, ""},
+		{[]marketdata.Trade{{ID: 4, Ordinal: 8}, {ID: 3, Ordinal: 7}}, finder{8}, solana.Base58(solana.Signature{0: 8})},
+		{[]marketdata.Trade{{ID: 4, Ordinal: 8}}, finder{7}, ""},
+		{[]marketdata.Trade{{ID: 4, Ordinal: 8}}, nil, ""},
+		{[]marketdata.Trade{{ID: 4}}, finder{8}, ""},
+		{[]marketdata.Trade{{ID: 4, Ordinal: 9}}, finder{9}, ""},
 	} {
 		s.views[0].Trades, s.mirror.Trades = c.trades, c.find
 		if got := s.facts(nil).Pairs[0].LastSignature; got != c.want {

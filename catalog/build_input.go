@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"blockdesk/desk"
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
 	"blockdesk/internal/solana"
@@ -44,7 +44,7 @@ type SalesReader interface {
 
 // Views returns the published view of an instrument, nil before its first event.
 type Views interface {
-	View(in market.InstrumentID) *engine.View
+	View(in market.InstrumentID) *marketdata.View
 }
 
 // History has the trades that are older than those of the views; *archive.Archive is one.
@@ -54,7 +54,7 @@ type History interface {
 	Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error)
 	// TradeBefore returns the last trade before a time in Unix nanoseconds; ok is false if
 	// there is none.
-	TradeBefore(in market.InstrumentID, at int64) (t engine.Trade, ok bool, err error)
+	TradeBefore(in market.InstrumentID, at int64) (t marketdata.Trade, ok bool, err error)
 	// Traders returns how many participants have traded on an instrument's own book.
 	Traders(in market.InstrumentID) uint64
 	// CompleteSince returns the time since which no trade is missing, Unix nanoseconds.

@@ -1,7 +1,7 @@
 package catalog
 
 import (
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/solana"
 	"blockdesk/market"
 	"blockdesk/mirror"
@@ -90,7 +90,7 @@ func (k *mirroredPair) reasons() []string {
 
 // signature returns the transaction of the view's newest trade; empty if unknown. The
 // mirror itself reports a failing store.
-func (m *Mirror) signature(v *engine.View) string {
+func (m *Mirror) signature(v *marketdata.View) string {
 	if m.Trades == nil || len(v.Trades) == 0 || v.Trades[0].Ordinal == 0 {
 		return ""
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
@@ -68,7 +69,7 @@ func newChainScene() *chainScene {
 			},
 		},
 	}}
-	s.views = [2]*engine.View{quoted(0, 998_000, 1_000_000), quoted(1, 499_999, 500_000)}
+	s.views = [2]*marketdata.View{quoted(0, 998_000, 1_000_000), quoted(1, 499_999, 500_000)}
 	return s
 }
 
@@ -234,7 +235,7 @@ func TestMirroredPrices(t *testing.T) {
 		},
 		"vaults": {func(s *chainScene) { s.views[1] = nil }, nil, [2]price{{999_000_000, FromChainBook}, {249_750_000, FromVaultSnapshot}}},
 		"vaults alone": {
-			func(s *chainScene) { s.views = [2]*engine.View{} },
+			func(s *chainScene) { s.views = [2]*marketdata.View{} },
 			nil,
 			[2]price{{666_666_666, FromVaultSnapshot}, {166_666_666, FromVaultSnapshot}},
 		},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
 	"blockdesk/market"
@@ -13,11 +14,11 @@ import (
 
 func (b *builder) pairs() []Pair {
 	b.all = make([]Pair, len(b.Instruments))
-	views := make([]*engine.View, len(b.all))
+	views := make([]*marketdata.View, len(b.all))
 	for i := range b.all {
 		in := &b.Instruments[i]
 		if views[i] = b.Views.View(in.ID); views[i] == nil {
-			views[i] = &engine.View{Instrument: in.ID, Status: engine.StatusTrading}
+			views[i] = &marketdata.View{Instrument: in.ID, Status: engine.StatusTrading}
 		}
 		b.all[i] = pairOf(in, views[i])
 		b.all[i].Candle = b.candle(in)
@@ -32,7 +33,7 @@ func (b *builder) pairs() []Pair {
 }
 
 // pairOf returns the members that follow from the view.
-func pairOf(in *market.Instrument, v *engine.View) Pair {
+func pairOf(in *market.Instrument, v *marketdata.View) Pair {
 	t := &v.Ticker
 	p := Pair{
 		Symbol: in.Symbol, Base: in.Base, Quote: in.Quote, Source: in.Source, Halted: v.Status == engine.StatusHalted,
@@ -124,7 +125,7 @@ func (b *builder) candle(in *market.Instrument) *Candle {
 
 // priceByMarkets prices the pairs without a price by their markets. It reports
 // whether it priced any.
-func (b *builder) priceByMarkets(views []*engine.View) (some bool) {
+func (b *builder) priceByMarkets(views []*marketdata.View) (some bool) {
 	for i := range b.all {
 		if p := &b.all[i]; p.PriceUSD == 0 && !p.Halted {
 			p.PriceUSD, p.PriceSource = b.marketPrice(&b.Instruments[i], views[i])
@@ -136,7 +137,7 @@ func (b *builder) priceByMarkets(views []*engine.View) (some bool) {
 
 // marketPrice returns the mid price of a pair's book, else the price of its pool's vaults.
 // An on-chain book or pool counts only while its reading is current.
-func (b *builder) marketPrice(in *market.Instrument, v *engine.View) (market.USDPrice, PriceSource) {
+func (b *builder) marketPrice(in *market.Instrument, v *marketdata.View) (market.USDPrice, PriceSource) {
 	quote := b.dollars(in.Quote)
 	source, live := FromBook, true
 	chain := &mirroredPair{}
@@ -209,7 +210,7 @@ func (b *builder) dollars(symbol string) market.USDPrice {
 
 // inDollars fills in the members that need the price of the quote asset, at its present
 // price and rounded down.
-func (b *builder) inDollars(p *Pair, in *market.Instrument, v *engine.View) {
+func (b *builder) inDollars(p *Pair, in *market.Instrument, v *marketdata.View) {
 	p.Floor = b.floor(in)
 	quote := b.dollars(in.Quote)
 	if in.Source == market.Mirrored {
@@ -240,7 +241,7 @@ func (b *builder) inDollars(p *Pair, in *market.Instrument, v *engine.View) {
 // reference returns the trade with which a price is compared for its change of 24 hours:
 // the last one before them. ok is false if there is none, if trades of that time were lost,
 // or if the history cannot be read, which its readiness check reports.
-func (b *builder) reference(in *market.Instrument) (t engine.Trade, ok bool) {
+func (b *builder) reference(in *market.Instrument) (t marketdata.Trade, ok bool) {
 	at := int64(b.At) - int64(mirror.Day)
 	if at < b.History.CompleteSince() {
 		return t, false
@@ -250,7 +251,7 @@ func (b *builder) reference(in *market.Instrument) (t engine.Trade, ok bool) {
 }
 
 // visible returns the value of the displayed book; 0 if it overflows.
-func visible(in *market.Instrument, v *engine.View, quote market.USDPrice) market.USD {
+func visible(in *market.Instrument, v *marketdata.View, quote market.USDPrice) market.USD {
 	sum := market.Uint128{}
 	for _, side := range [][]market.Level{v.Bids, v.Asks} {
 		for _, l := range side {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
 	"blockdesk/market"
@@ -14,8 +15,8 @@ import (
 // later pair.
 type factsScene struct {
 	instruments []market.Instrument
-	views       [2]*engine.View
-	trade       engine.Trade                          // of instrument 0, 24 h ago; none without an ID
+	views       [2]*marketdata.View
+	trade       marketdata.Trade                      // of instrument 0, 24 h ago; none without an ID
 	candles     map[archive.Interval][]archive.Candle // of instrument 0, oldest first
 	at          int64
 	unbroken    int64
@@ -23,8 +24,8 @@ type factsScene struct {
 	mirror      Mirror
 }
 
-func (s *factsScene) View(in market.InstrumentID) *engine.View { return s.views[in] }
-func (s *factsScene) CompleteSince() int64                     { return s.unbroken }
+func (s *factsScene) View(in market.InstrumentID) *marketdata.View { return s.views[in] }
+func (s *factsScene) CompleteSince() int64                         { return s.unbroken }
 
 func (s *factsScene) Traders(in market.InstrumentID) uint64 {
 	if in != 0 {
@@ -33,7 +34,7 @@ func (s *factsScene) Traders(in market.InstrumentID) uint64 {
 	return s.traders
 }
 
-func (s *factsScene) TradeBefore(in market.InstrumentID, at int64) (engine.Trade, bool, error) {
+func (s *factsScene) TradeBefore(in market.InstrumentID, at int64) (marketdata.Trade, bool, error) {
 	return s.trade, in == 0 && s.trade.ID != 0 && s.trade.At < at, nil
 }
 
@@ -63,9 +64,9 @@ func newFactsScene() *factsScene {
 }
 
 // quoted returns a view with one level a side, of one base unit each.
-func quoted(in market.InstrumentID, bid, ask market.Price) *engine.View {
+func quoted(in market.InstrumentID, bid, ask market.Price) *marketdata.View {
 	const unit = 1_000_000
-	return &engine.View{
+	return &marketdata.View{
 		Instrument: in, Status: engine.StatusTrading, Epoch: 3, TickerSeq: 9,
 		Bids: []market.Level{{Price: bid, Qty: unit}}, Asks: []market.Level{{Price: ask, Qty: unit}},
 	}
@@ -100,7 +101,7 @@ func TestPairPrices(t *testing.T) {
 	oneSided := quoted(1, 998_000, 1_000_000)
 	oneSided.Asks = nil
 	for name, c := range map[string]struct {
-		first, second *engine.View
+		first, second *marketdata.View
 		desk          *rfq.View
 		want          [2]price
 	}{
@@ -113,14 +114,14 @@ func TestPairPrices(t *testing.T) {
 		"halted":   {nil, halted, anchored(factsNow), [2]price{{0, NoPrice}, {2_000_000_000, FromOperator}}},
 		"stale":    {nil, halted, anchored(factsNow - int64(2*time.Hour)), [2]price{{0, NoPrice}, {0, NoPrice}}},
 	} {
-		s.views = [2]*engine.View{c.first, c.second}
+		s.views = [2]*marketdata.View{c.first, c.second}
 		for i, p := range s.pairs(c.desk) {
 			if got := (price{p.PriceUSD, p.PriceSource}); got != c.want[i] {
 				t.Errorf("%s: %s is priced %+v, want %+v", name, p.Symbol, got, c.want[i])
 			}
 		}
 	}
-	s.views = [2]*engine.View{}
+	s.views = [2]*marketdata.View{}
 	if got := s.pairs(anchored(factsNow))[1].Floor; got != 1_800_000_000 {
 		t.Errorf("the floor is %d, want the corridor's end", got)
 	}
@@ -131,17 +132,17 @@ func TestPairPrices(t *testing.T) {
 func TestPairFigures(t *testing.T) {
 	s := newFactsScene()
 	v := quoted(0, 499_999, 500_001)
-	v.Ticker = engine.Ticker{
+	v.Ticker = marketdata.Ticker{
 		Last: 500_000, LastQty: 2_000_000, LastAt: factsNow, Open24h: 400_000, High24h: 600_000, Low24h: 400_000,
 		Volume24h: 3_000_000, QuoteVolume24h: market.Mul(3_000_000, 500_000), Trades24h: 2,
 	}
-	v.Trades = []engine.Trade{{ID: 7, Side: market.Sell}}
-	s.views = [2]*engine.View{v, nil}
+	v.Trades = []marketdata.Trade{{ID: 7, Side: market.Sell}}
+	s.views = [2]*marketdata.View{v, nil}
 	hour := int64(time.Hour)
 	candle := func(ago int64) archive.Candle {
 		return archive.Candle{OpenAt: factsNow - ago*hour, Open: 1, High: 1, Low: 1, Close: 1, Volume: 1, Quote: market.Mul(1_000_000, 1_000_000), Trades: 1}
 	}
-	s.trade = engine.Trade{ID: 3, Price: 400_000, At: factsNow - 25*hour}
+	s.trade = marketdata.Trade{ID: 3, Price: 400_000, At: factsNow - 25*hour}
 	s.candles = map[archive.Interval][]archive.Candle{archive.Hour1: {candle(169), candle(168), candle(1)}}
 
 	p := s.pairs(nil)[0]
@@ -161,7 +162,7 @@ func TestPairFigures(t *testing.T) {
 		p.Last.String() != "0.500000" || p.QuoteVolume24h.String() != "1.500000000000" || p.Epoch != 3 {
 		t.Errorf("the pair is %+v", p)
 	}
-	s.views[0].Ticker, s.candles = engine.Ticker{}, nil
+	s.views[0].Ticker, s.candles = marketdata.Ticker{}, nil
 	p = s.pairs(nil)[0]
 	if p.Windows.Day.Status != WindowNoTrades || p.Windows.Week.Status != WindowNoTrades || p.Last != nil {
 		t.Errorf("without trades: %+v", p)

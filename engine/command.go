@@ -57,10 +57,10 @@ func (k Kind) piece() bool {
 
 // Values of Command.Status.
 const (
-	StatusTrading uint8 = 1 // SetInstrument: the instrument takes orders
-	StatusHalted  uint8 = 2 // SetInstrument: the instrument takes only cancels
-	StatusKilled  uint8 = 1 // SetParticipant: the participant may only cancel
-	StatusLive    uint8 = 2 // SetParticipant: the participant may trade
+	StatusTrading       = event.StatusTrading // SetInstrument: the instrument takes orders
+	StatusHalted        = event.StatusHalted  // SetInstrument: the instrument takes only cancels
+	StatusKilled  uint8 = 1                   // SetParticipant: the participant may only cancel
+	StatusLive    uint8 = 2                   // SetParticipant: the participant may trade
 	// StatusInSlices in a StartEpoch: from now on many orders end in slices (State rule 8).
 	StatusInSlices uint8 = 1
 )
@@ -110,7 +110,3 @@ func (c *Command) SetRef(text []byte) bool {
 
 // RefText returns the client's id. It aliases c.
 func (c *Command) RefText() []byte { return c.Ref[:min(int(c.RefLen), MaxRef)] }
-
-func validTrade(p market.Price, q market.Qty) bool {
-	return p >= 1 && p <= market.MaxPrice && q >= 1 && q <= market.MaxQty
-}

@@ -10,6 +10,7 @@ import (
 
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
@@ -171,7 +172,7 @@ func benchEvents(n int) []event.Event {
 // BenchmarkMarketDataApply measures one event.
 func BenchmarkMarketDataApply(b *testing.B) {
 	events := benchEvents(b.N)
-	m := NewMarketData()
+	m := marketdata.New()
 	m.Flush(nil)
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -185,9 +186,9 @@ func BenchmarkMarketDataFlush(b *testing.B) {
 	for _, every := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("events-%d", every), func(b *testing.B) {
 			events := benchEvents(b.N * every)
-			m := NewMarketData()
+			m := marketdata.New()
 			views := 0
-			pub := func(_, _ *View, _ []Trade) { views++ }
+			pub := func(_, _ *marketdata.View, _ []marketdata.Trade) { views++ }
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := range b.N {
@@ -198,21 +199,5 @@ func BenchmarkMarketDataFlush(b *testing.B) {
 			}
 			b.ReportMetric(float64(views)/float64(b.N), "views/op")
 		})
-	}
-}
-
-// BenchmarkMarketDataDeepBook adds and removes the worst of a hundred thousand levels,
-// where moving a sorted slice would cost most.
-func BenchmarkMarketDataDeepBook(b *testing.B) {
-	var s levels
-	for i := range int64(100_000) {
-		s.add(2*i, 1)
-	}
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := range b.N {
-		key := int64(i%1000)*2 + 1
-		s.add(key, 1)
-		s.add(key, -1)
 	}
 }

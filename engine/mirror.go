@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"blockdesk/engine/book"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
 const (
 	// MaxMirrorLevels is the most levels on a side of a mirrored book.
-	MaxMirrorLevels = MaxDepth
+	MaxMirrorLevels = marketdata.MaxDepth
 	// MaxMirrorQty is the largest quantity of a level of a mirrored book, in lots.
 	MaxMirrorQty = book.MaxLevelQty
 
@@ -180,7 +181,7 @@ func MirrorTradeCommand(t *MirrorSwap) (Command, error) {
 	c.Order = book.Order{
 		ID: market.OrderID(t.Ordinal), Price: t.Price, Qty: t.Qty, Side: t.Side, ExpireAt: t.At,
 	}
-	if t.Instrument >= market.MaxInstruments || t.Ordinal == 0 || !validTrade(t.Price, t.Qty) || !t.Side.Valid() || t.At < 1 {
+	if t.Instrument >= market.MaxInstruments || t.Ordinal == 0 || !market.ValidTrade(t.Price, t.Qty) || !t.Side.Valid() || t.At < 1 {
 		return Command{}, fmt.Errorf("%w: instrument %d: trade %d of %d lots at %d ticks: a value is out of range", ErrMirror, t.Instrument, t.Ordinal, t.Qty, t.Price)
 	}
 	return c, nil

@@ -88,7 +88,7 @@ func (f *flow) swap() {
 		Instrument: m.book.Instrument, Ordinal: m.ordinal + 1, Slot: m.book.Slot,
 		Price: market.Price(2_000 + f.rng.IntN(40)), Qty: market.Qty(1 + f.rng.IntN(30)), Side: market.Side(1 + f.rng.IntN(2)),
 	}
-	m.block += f.rng.Int64N(2 * nanosPerMinute)
+	m.block += f.rng.Int64N(2 * minute)
 	t.At = m.block
 	if f.rng.IntN(5) == 0 {
 		t.At = 1 + f.rng.Int64N(m.block)

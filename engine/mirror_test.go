@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -231,7 +232,7 @@ func TestMirrorState(t *testing.T) {
 		if e.Kind == event.Rejected && (e.Instrument == 2 || e.Instrument == AllInstruments) {
 			reasons[event.Reason(e.Code)]++
 		}
-		if published, ok := TradeOf(e); ok && e.Instrument == 2 {
+		if published, ok := marketdata.TradeOf(e); ok && e.Instrument == 2 {
 			if published.Ordinal != next || published.At < at || published.At > e.At {
 				t.Fatalf("trade %+v after ordinal %d at %d", published, next-1, at)
 			}
@@ -351,7 +352,7 @@ func TestOldSnapshotOpens(t *testing.T) {
 
 func TestRestoreRefusesMirrored(t *testing.T) {
 	good := stateWithMirrorData(t).AppendSnapshot(nil)
-	const record = mirroredHeaderSize + 3*levelSize
+	const record = mirroredHeaderSize + 3*16
 	count := len(good) - record - 2
 	id := count + 2
 	levels := id + mirroredHeaderSize
@@ -422,7 +423,7 @@ func TestRefreshThroughSmallRings(t *testing.T) {
 	}
 	views := make(chan int, 1)
 	go func() {
-		m, published := NewMarketData(), 0
+		m, published := marketdata.New(), 0
 		for {
 			events, err := c.Next(t.Context())
 			if err != nil {
@@ -433,7 +434,7 @@ func TestRefreshThroughSmallRings(t *testing.T) {
 				m.Apply(&events[i])
 			}
 			c.Release(len(events))
-			m.Flush(func(_, v *View, _ []Trade) {
+			m.Flush(func(_, v *marketdata.View, _ []marketdata.Trade) {
 				if v.Slot == 0 {
 					return
 				}

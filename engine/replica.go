@@ -7,6 +7,7 @@ import (
 
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
@@ -18,7 +19,7 @@ const maxRetainedEvents = 1 << 16
 // the digest of all events so far. One goroutine at a time.
 type Replica struct {
 	State  *State
-	Market *MarketData
+	Market *marketdata.Data
 	Digest uint64
 
 	sink *event.Sink
@@ -26,7 +27,7 @@ type Replica struct {
 
 // NewReplica returns an empty Replica. It panics on invalid options.
 func NewReplica(o StateOptions) *Replica {
-	return &Replica{State: NewState(o), Market: NewMarketData(), sink: event.NewGrowingSink(64)}
+	return &Replica{State: NewState(o), Market: marketdata.New(), sink: event.NewGrowingSink(64)}
 }
 
 // Apply applies one stamped command and calls visit (which may be nil) with its events, if it
@@ -92,7 +93,7 @@ func RestoreReplica(data []byte, o StateOptions) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	md, rest, err := RestoreMarketData(body[length:])
+	md, rest, err := marketdata.Restore(body[length:])
 	if err != nil {
 		return nil, err
 	}
@@ -107,13 +108,15 @@ func RestoreReplica(data []byte, o StateOptions) (*Replica, error) {
 
 // checkMarketData compares what two independent encodings contain of the same books, because a
 // mismatch would fail at some later event.
-func checkMarketData(s *State, m *MarketData) error {
-	if m.seq > s.seq || m.at > s.at || m.epoch != s.epoch || len(m.data) != len(s.instruments) {
+func checkMarketData(s *State, m *marketdata.Data) error {
+	seq, at, epoch := m.Position()
+	if seq > s.seq || at > s.at || epoch != s.epoch || m.Len() != len(s.instruments) {
 		return fmt.Errorf("market data and state differ in time, epoch or instruments: %w", ErrSnapshot)
 	}
-	for i, l := range m.data {
+	for i := range s.instruments {
 		in := &s.instruments[i]
-		if l == nil || l.status != in.status || l.ticker.Last != in.book.lastTrade() {
+		whole, ok := m.Whole(market.InstrumentID(i))
+		if !ok || whole.Status != in.status || whole.Last != in.book.lastTrade() {
 			return fmt.Errorf("instrument %d: market data and state differ: %w", i, ErrSnapshot)
 		}
 		bids, asks := displayedLevels(in.book)
@@ -121,11 +124,10 @@ func checkMarketData(s *State, m *MarketData) error {
 		if in.mirror != nil {
 			slot, bids, asks = in.mirror.slot, in.mirror.bids, in.mirror.asks
 		}
-		if l.slot != slot {
+		if whole.Slot != slot {
 			return fmt.Errorf("instrument %d: slots of market data and state differ: %w", i, ErrSnapshot)
 		}
-		if !slices.Equal(l.bids.top(nil, l.bids.len(), +1), bids) ||
-			!slices.Equal(l.asks.top(nil, l.asks.len(), -1), asks) {
+		if !slices.Equal(whole.Bids, bids) || !slices.Equal(whole.Asks, asks) {
 			return fmt.Errorf("instrument %d: market data levels differ from the orders: %w", i, ErrSnapshot)
 		}
 	}

@@ -2,19 +2,23 @@ package engine
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"blockdesk/engine/book"
+	"blockdesk/engine/codec"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
 
-// ErrVersion is wrapped by errors about an intact snapshot of another program version.
-var ErrVersion = errors.New("written by another version of the program")
+// ErrSnapshot is wrapped by the errors of RestoreState and RestoreReplica about a damaged
+// snapshot, ErrVersion by those about an intact one of another program version.
+var (
+	ErrSnapshot = codec.ErrSnapshot
+	ErrVersion  = codec.ErrVersion
+)
 
 // RestoreState decodes a snapshot. It refuses, with ErrSnapshot, what AppendSnapshot cannot
 // have written: it checks every record, and the restored state must encode to the same
@@ -27,7 +31,7 @@ func RestoreState(data []byte, o StateOptions) (*State, error) {
 	s := NewState(o)
 	// The limit may have been lowered below the number of live orders.
 	s.maxOrders = book.MaxMaxOrders
-	r := &snapReader{data: data}
+	r := &codec.Reader{Data: data}
 	h, err := s.restoreHeader(r)
 	if err != nil {
 		return nil, err
@@ -54,7 +58,7 @@ func RestoreState(data []byte, o StateOptions) (*State, error) {
 	if err := s.restoreQuotes(r, h.version); err != nil {
 		return nil, err
 	}
-	if r.short || len(r.data) != 0 {
+	if r.Short || len(r.Data) != 0 {
 		return nil, fmt.Errorf("%d bytes are too few or too many: %w", len(data), ErrSnapshot)
 	}
 	if err := s.restoreOrders(orders, bounds); err != nil {
@@ -73,23 +77,23 @@ type stateHeader struct {
 	instruments, participants, maxOrders int
 }
 
-func (s *State) restoreHeader(r *snapReader) (h stateHeader, err error) {
-	if string(r.take(4)) != stateMagic {
+func (s *State) restoreHeader(r *codec.Reader) (h stateHeader, err error) {
+	if string(r.Take(4)) != stateMagic {
 		return h, fmt.Errorf("not a state snapshot: %w", ErrSnapshot)
 	}
-	if h.version = r.u16(); h.version < stateVersion2 || h.version > stateVersion {
+	if h.version = r.U16(); h.version < stateVersion2 || h.version > stateVersion {
 		return h, fmt.Errorf("state snapshot version %d, this program reads %d to %d: %w",
 			h.version, stateVersion2, stateVersion, ErrVersion)
 	}
-	h.instruments, h.participants = int(r.u16()), int(r.u16())
-	s.inSlices = r.u16() == flagInSlices && h.version == stateVersion
-	h.maxOrders = int(r.u32())
-	s.seq = r.u64()
-	s.at = int64(r.u64())
-	s.epoch = r.u64()
-	s.trades = market.TradeID(r.u64())
+	h.instruments, h.participants = int(r.U16()), int(r.U16())
+	s.inSlices = r.U16() == flagInSlices && h.version == stateVersion
+	h.maxOrders = int(r.U32())
+	s.seq = r.U64()
+	s.at = int64(r.U64())
+	s.epoch = r.U64()
+	s.trades = market.TradeID(r.U64())
 	if h.instruments > market.MaxInstruments || s.at < 0 || s.epoch > MaxEpoch ||
-		h.maxOrders < 1 || h.maxOrders > book.MaxMaxOrders || s.trades > math.MaxInt64 || r.short {
+		h.maxOrders < 1 || h.maxOrders > book.MaxMaxOrders || s.trades > math.MaxInt64 || r.Short {
 		return h, fmt.Errorf("header: %w", ErrSnapshot)
 	}
 	return h, nil
@@ -97,22 +101,22 @@ func (s *State) restoreHeader(r *snapReader) (h stateHeader, err error) {
 
 // restoreInstrument decodes an instrument and appends its orders to orders. restoreOrders
 // adds them to the book once the participants are known.
-func (s *State) restoreInstrument(r *snapReader, id market.InstrumentID, orders []book.LiveOrder) ([]book.LiveOrder, error) {
-	length := int(r.u8())
-	def := market.Instrument{ID: id, PriceDecimals: r.u8(), QtyDecimals: r.u8(), Source: market.BookSource(r.u8())}
-	status := r.u8()
-	r.take(3)
-	def.Tick, def.Lot = r.u64(), r.u64()
-	def.MinQty, def.MaxQty, def.MaxPrice = market.Qty(r.u64()), market.Qty(r.u64()), market.Price(r.u64())
-	last := market.Price(r.u64())
-	count := int(r.u32())
-	def.Symbol = string(r.take(length))
+func (s *State) restoreInstrument(r *codec.Reader, id market.InstrumentID, orders []book.LiveOrder) ([]book.LiveOrder, error) {
+	length := int(r.U8())
+	def := market.Instrument{ID: id, PriceDecimals: r.U8(), QtyDecimals: r.U8(), Source: market.BookSource(r.U8())}
+	status := r.U8()
+	r.Take(3)
+	def.Tick, def.Lot = r.U64(), r.U64()
+	def.MinQty, def.MaxQty, def.MaxPrice = market.Qty(r.U64()), market.Qty(r.U64()), market.Price(r.U64())
+	last := market.Price(r.U64())
+	count := int(r.U32())
+	def.Symbol = string(r.Take(length))
 	def.Base, def.Quote, _ = strings.Cut(def.Symbol, "/")
 	if err := def.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, ErrSnapshot)
 	}
 	if status != StatusTrading && status != StatusHalted || last < 0 || last > market.MaxPrice ||
-		count > s.maxOrders || count > len(r.data)/orderSize || s.hasSymbol(def.Symbol) ||
+		count > s.maxOrders || count > len(r.Data)/orderSize || s.hasSymbol(def.Symbol) ||
 		count > 0 && def.Source == market.Mirrored {
 		return nil, ErrSnapshot
 	}
@@ -127,29 +131,29 @@ func (s *State) restoreInstrument(r *snapReader, id market.InstrumentID, orders 
 	return orders, nil
 }
 
-func readOrder(r *snapReader) book.LiveOrder {
+func readOrder(r *codec.Reader) book.LiveOrder {
 	var o book.LiveOrder
-	o.ID = market.OrderID(r.u64())
-	o.Price, o.Stop = market.Price(r.u64()), market.Price(r.u64())
-	o.Qty, o.Display = market.Qty(r.u64()), market.Qty(r.u64())
-	o.ExpireAt = int64(r.u64())
-	o.Open, o.Shown = market.Qty(r.u64()), market.Qty(r.u64())
-	o.EnteredSeq = r.u64()
-	o.Participant = market.ParticipantID(r.u16())
-	o.Side, o.Type = market.Side(r.u8()), book.Type(r.u8())
-	o.TIF, o.Flags, o.STP = book.TIF(r.u8()), book.Flag(r.u8()), book.STP(r.u8())
-	o.Waiting = r.u8() == 1
+	o.ID = market.OrderID(r.U64())
+	o.Price, o.Stop = market.Price(r.U64()), market.Price(r.U64())
+	o.Qty, o.Display = market.Qty(r.U64()), market.Qty(r.U64())
+	o.ExpireAt = int64(r.U64())
+	o.Open, o.Shown = market.Qty(r.U64()), market.Qty(r.U64())
+	o.EnteredSeq = r.U64()
+	o.Participant = market.ParticipantID(r.U16())
+	o.Side, o.Type = market.Side(r.U8()), book.Type(r.U8())
+	o.TIF, o.Flags, o.STP = book.TIF(r.U8()), book.Flag(r.U8()), book.STP(r.U8())
+	o.Waiting = r.U8() == 1
 	return o
 }
 
-func (s *State) restoreParticipant(r *snapReader) error {
-	number, status := r.u16(), r.u8()
-	r.u8()
-	own := int(r.u16())
-	r.u16()
+func (s *State) restoreParticipant(r *codec.Reader) error {
+	number, status := r.U16(), r.U8()
+	r.U8()
+	own := int(r.U16())
+	r.U16()
 	if number == 0 || s.ParticipantStatus(market.ParticipantID(number)) != 0 ||
 		status != StatusKilled && status != StatusLive ||
-		own > len(s.instruments) || (own+1)*limitsSize > len(r.data) {
+		own > len(s.instruments) || (own+1)*limitsSize > len(r.Data) {
 		return fmt.Errorf("participant %d: %w", number, ErrSnapshot)
 	}
 	p := s.participantAt(market.ParticipantID(number))
@@ -168,30 +172,30 @@ func (s *State) restoreParticipant(r *snapReader) error {
 	return nil
 }
 
-func readLimits(r *snapReader) (limits, error) {
+func readLimits(r *codec.Reader) (limits, error) {
 	var l Limits
-	l.MaxQty = market.Qty(r.u64())
-	l.MaxNotional.Hi = r.u64()
-	l.MaxNotional.Lo = r.u64()
-	l.MaxOpenOrders = int32(r.u32())
-	l.BandBps = r.u16()
-	r.u16()
+	l.MaxQty = market.Qty(r.U64())
+	l.MaxNotional.Hi = r.U64()
+	l.MaxNotional.Lo = r.U64()
+	l.MaxOpenOrders = int32(r.U32())
+	l.BandBps = r.U16()
+	r.U16()
 	return l.compile(), l.Validate()
 }
 
-func (s *State) restoreDesk(r *snapReader) error {
-	length := r.u64()
-	if length > uint64(len(r.data)) {
+func (s *State) restoreDesk(r *codec.Reader) error {
+	length := r.U64()
+	if length > uint64(len(r.Data)) {
 		return fmt.Errorf("desk: length %d: %w", length, ErrSnapshot)
 	}
-	desk, err := rfq.Restore(r.take(int(length)))
+	desk, err := rfq.Restore(r.Take(int(length)))
 	if err != nil {
 		return fmt.Errorf("desk: %w: %w", err, ErrSnapshot)
 	}
 	s.desk = desk
 	s.expiresAt(desk.NextExpiry())
-	pieces := r.u32()
-	if uint64(pieces) > uint64(len(r.data)) || !s.assembler.restore(r.take(int(pieces)), s.seq+1) {
+	pieces := r.U32()
+	if uint64(pieces) > uint64(len(r.Data)) || !s.assembler.restore(r.Take(int(pieces)), s.seq+1) {
 		return fmt.Errorf("desk: %d bytes of a request: %w", pieces, ErrSnapshot)
 	}
 	return nil

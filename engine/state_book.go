@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"encoding/binary"
+
 	"blockdesk/engine/book"
 	"blockdesk/engine/book/ladder"
 	"blockdesk/engine/book/naive"
+	"blockdesk/engine/codec"
 	"blockdesk/engine/event"
 	"blockdesk/market"
 )
@@ -100,4 +103,21 @@ func (b instrumentBook) stored() storedBook {
 		return b.ladder
 	}
 	return b.naive
+}
+
+// takeLevels reads what appendLevels has written.
+func takeLevels(r *codec.Reader, n int) []market.Level {
+	levels := make([]market.Level, n)
+	for i := range levels {
+		levels[i] = market.Level{Price: market.Price(r.U64()), Qty: market.Qty(r.U64())}
+	}
+	return levels
+}
+
+func appendLevels(dst []byte, levels []market.Level) []byte {
+	for _, l := range levels {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(l.Price))
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(l.Qty))
+	}
+	return dst
 }

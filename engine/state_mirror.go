@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"blockdesk/engine/codec"
 	"blockdesk/engine/event"
 	"blockdesk/market"
 )
@@ -98,7 +99,7 @@ func (s *State) mirrorTrade(c *Command, out *event.Sink) (event.Reason, int64) {
 		return event.ReasonOutOfSequence, int64(m.ordinal + 1)
 	case !o.Side.Valid():
 		return event.ReasonInvalidSide, 0
-	case !validTrade(o.Price, o.Qty) || o.ExpireAt < 1:
+	case !market.ValidTrade(o.Price, o.Qty) || o.ExpireAt < 1:
 		return event.ReasonInvalidCommand, 0
 	}
 	m.ordinal = uint64(o.ID)
@@ -144,24 +145,24 @@ func (s *State) appendMirrored(dst []byte, count int) []byte {
 }
 
 // restoreMirrored decodes the mirrored instruments, if the version has them.
-func (s *State) restoreMirrored(r *snapReader, version uint16) error {
+func (s *State) restoreMirrored(r *codec.Reader, version uint16) error {
 	count := 0
 	if version >= stateVersion3 {
-		count = int(r.u16())
+		count = int(r.U16())
 	}
 	next := 0
 	for range count {
-		id := market.InstrumentID(r.u16())
+		id := market.InstrumentID(r.U16())
 		m, reason := s.mirror(id)
 		if reason != event.ReasonNone || int(id) < next || !m.restore(r, s.at) {
-			return fmt.Errorf("instrument %d: mirrored data: %w", id, ErrSnapshot)
+			return fmt.Errorf("instrument %d: mirrored data: %w", id, codec.ErrSnapshot)
 		}
 		next = int(id) + 1
 	}
 	for i := range s.instruments {
 		in := &s.instruments[i]
 		if in.mirror != nil && (in.mirror.ordinal != 0) != (in.book.lastTrade() != 0) {
-			return fmt.Errorf("instrument %d: last trade: %w", i, ErrSnapshot)
+			return fmt.Errorf("instrument %d: last trade: %w", i, codec.ErrSnapshot)
 		}
 	}
 	return nil
@@ -169,14 +170,14 @@ func (s *State) restoreMirrored(r *snapReader, version uint16) error {
 
 // restore decodes what follows the instrument's id, and reports whether it is valid at time
 // latest.
-func (m *mirrorState) restore(r *snapReader, latest int64) bool {
-	bids, asks := int(r.u16()), int(r.u16())
-	r.u16()
-	m.slot, m.ordinal, m.tradedAt = r.u64(), r.u64(), int64(r.u64())
+func (m *mirrorState) restore(r *codec.Reader, latest int64) bool {
+	bids, asks := int(r.U16()), int(r.U16())
+	r.U16()
+	m.slot, m.ordinal, m.tradedAt = r.U64(), r.U64(), int64(r.U64())
 	if bids > MaxMirrorLevels || asks > MaxMirrorLevels || m.slot == 0 && bids+asks > 0 ||
 		m.ordinal > math.MaxInt64 || m.ordinal == 0 && m.tradedAt != 0 || m.tradedAt < 0 || m.tradedAt > latest {
 		return false
 	}
-	m.bids, m.asks = r.levels(bids), r.levels(asks)
+	m.bids, m.asks = takeLevels(r, bids), takeLevels(r, asks)
 	return checkLevels(m.bids, -1) == nil && checkLevels(m.asks, +1) == nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"blockdesk/engine/book"
+	"blockdesk/engine/codec"
 	"blockdesk/engine/event"
 	"blockdesk/engine/quotes"
 	"blockdesk/market"
@@ -230,15 +231,15 @@ func (s *State) protectQuotes(out *event.Sink) {
 }
 
 // restoreQuotes decodes the quote sets, if the version has them.
-func (s *State) restoreQuotes(r *snapReader, version uint16) (err error) {
+func (s *State) restoreQuotes(r *codec.Reader, version uint16) (err error) {
 	if version < stateVersion4 {
 		return nil
 	}
 	known := func(id market.ParticipantID) bool { return s.ParticipantStatus(id) != 0 }
-	sets, rest, ok := quotes.Restore(r.data, known, len(s.instruments), s.at)
+	sets, rest, ok := quotes.Restore(r.Data, known, len(s.instruments), s.at)
 	if !ok {
-		return fmt.Errorf("quote sets: %w", ErrSnapshot)
+		return fmt.Errorf("quote sets: %w", codec.ErrSnapshot)
 	}
-	s.quotes, r.data = sets, rest
+	s.quotes, r.Data = sets, rest
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 )
 
 // Whatever is pushed, partly written and collapsed, the socket gets whole messages in
@@ -113,7 +113,7 @@ func TestCollapseDropsHeartbeats(t *testing.T) {
 
 // A client that reads its answers byte by byte is closed in the end.
 func TestAnswersLeftLying(t *testing.T) {
-	f, err := New(Options{}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{}, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestAnswersLeftLying(t *testing.T) {
 
 // A slow client gets the longer of SlowAfter and CloseWithin to close.
 func TestSlowClientHasTheLongerTime(t *testing.T) {
-	f, err := New(Options{SlowAfter: time.Second, CloseWithin: time.Minute}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{SlowAfter: time.Second, CloseWithin: time.Minute}, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

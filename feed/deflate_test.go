@@ -13,13 +13,14 @@ import (
 	"pgregory.net/rapid"
 
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
 // bookView returns a view with that many levels a side of random prices and quantities.
-func bookView(levels int) *engine.View {
+func bookView(levels int) *marketdata.View {
 	random := rand.New(rand.NewPCG(1, 2))
-	v := &engine.View{Status: engine.StatusTrading, Epoch: 7, EngineSeq: 123_456, DepthSeq: 4_444, At: time.Unix(1_700_000_000, 0).UnixNano()}
+	v := &marketdata.View{Status: engine.StatusTrading, Epoch: 7, EngineSeq: 123_456, DepthSeq: 4_444, At: time.Unix(1_700_000_000, 0).UnixNano()}
 	bid, ask := market.Price(999_000), market.Price(999_010)
 	for range levels {
 		v.Bids = append(v.Bids, market.Level{Price: bid, Qty: market.Qty(1 + random.Int64N(20_000_000_000))})

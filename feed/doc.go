@@ -30,7 +30,7 @@
 //     about 1.5 KB, and no goroutine or buffer. It has a decoder's state only while a
 //     message is incomplete.
 //  9. The sequence numbers, epochs, checksums and times of l2 and trades are functions of
-//     the journal (engine.MarketData), because a view is made of whole batches. So a client
+//     the journal (marketdata.Data), because a view is made of whole batches. So a client
 //     may resume at any feed of the same journal. A feed that is behind the client sends
 //     nothing until it has caught up. Tickets and ticker count the publications of one
 //     process, and resume with a snapshot.

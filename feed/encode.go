@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/engine/orders"
 	"blockdesk/market"
 )
@@ -27,7 +28,7 @@ const (
 	sales
 	numKinds // their number
 
-	// marketKinds is the number of the kinds before it, which an engine.View contains. The
+	// marketKinds is the number of the kinds before it, which an marketdata.View contains. The
 	// others are the desk's, and a deskBook contains them.
 	marketKinds = tickets
 	deskKinds   = numKinds - marketKinds
@@ -71,7 +72,7 @@ func (k kind) channel() string {
 func (k kind) sameChannel(other kind) bool { return k == other || k < trades && other < trades }
 
 // seq returns the sequence number of the market kind k in v. All depths and l3 share one.
-func (k kind) seq(v *engine.View) uint64 {
+func (k kind) seq(v *marketdata.View) uint64 {
 	switch k {
 	case trades:
 		return v.TradesSeq
@@ -94,7 +95,7 @@ type position struct {
 }
 
 // position returns the position of the market kind k in v.
-func (k kind) position(v *engine.View) position {
+func (k kind) position(v *marketdata.View) position {
 	return position{epoch: v.Epoch, seq: k.seq(v), engineSeq: v.EngineSeq, at: v.At}
 }
 
@@ -111,7 +112,7 @@ const (
 // concurrent use.
 type encoder struct {
 	buf     []byte
-	deltas  []engine.LevelChange
+	deltas  []marketdata.LevelChange
 	digits  []byte
 	changed []orders.Change
 	books   []*bookText // by instrument; nil = not encoded yet
@@ -221,7 +222,7 @@ func (e *encoder) open(in *market.Instrument, k kind, form string, p position, p
 }
 
 // snapshot returns the snapshot of a market kind.
-func (e *encoder) snapshot(in *market.Instrument, v *engine.View, k kind) []byte {
+func (e *encoder) snapshot(in *market.Instrument, v *marketdata.View, k kind) []byte {
 	switch k {
 	case trades:
 		return e.tradesSnapshot(in, v)
@@ -253,14 +254,14 @@ func (e *encoder) pairs(text []byte) {
 
 // l2Update returns the update from prev to next of the first levels. sum is next's
 // checksum.
-func (e *encoder) l2Update(in *market.Instrument, prev, next *engine.View, k kind, sum uint32) []byte {
+func (e *encoder) l2Update(in *market.Instrument, prev, next *marketdata.View, k kind, sum uint32) []byte {
 	depth := depths[k]
 	e.open(in, k, "update", k.position(next), k.seq(prev))
 	e.text(`,"bids":`)
-	e.deltas = engine.AppendDepthDelta(e.deltas[:0], prev.Bids, next.Bids, depth)
+	e.deltas = marketdata.AppendDepthDelta(e.deltas[:0], prev.Bids, next.Bids, depth)
 	e.changes(in)
 	e.text(`,"asks":`)
-	e.deltas = engine.AppendDepthDelta(e.deltas[:0], prev.Asks, next.Asks, depth)
+	e.deltas = marketdata.AppendDepthDelta(e.deltas[:0], prev.Asks, next.Asks, depth)
 	e.changes(in)
 	e.text(`,"checksum":`)
 	e.number(uint64(sum))
@@ -290,7 +291,7 @@ func (e *encoder) changes(in *market.Instrument) {
 // checksum returns the checksum that Kraken uses: CRC-32 (IEEE) over the first ten
 // asks and then the first ten bids, best first, each as the digits of its price and
 // quantity without the point and leading zeros.
-func (e *encoder) checksum(in *market.Instrument, v *engine.View) uint32 {
+func (e *encoder) checksum(in *market.Instrument, v *marketdata.View) uint32 {
 	book := e.bookText(in)
 	book.askDigits.set(in, v.Asks[:min(bookLevels, len(v.Asks))], +1, digitFormat)
 	book.bidDigits.set(in, v.Bids[:min(bookLevels, len(v.Bids))], -1, digitFormat)
@@ -299,7 +300,7 @@ func (e *encoder) checksum(in *market.Instrument, v *engine.View) uint32 {
 }
 
 // tradesUpdate returns the update with new trades, oldest first.
-func (e *encoder) tradesUpdate(in *market.Instrument, prev, next *engine.View, fresh []engine.Trade) []byte {
+func (e *encoder) tradesUpdate(in *market.Instrument, prev, next *marketdata.View, fresh []marketdata.Trade) []byte {
 	e.open(in, trades, "update", trades.position(next), prev.TradesSeq)
 	e.text(`,"trades":[`)
 	for i := range fresh {
@@ -310,7 +311,7 @@ func (e *encoder) tradesUpdate(in *market.Instrument, prev, next *engine.View, f
 }
 
 // tradesSnapshot returns the snapshot of the last trades, oldest first.
-func (e *encoder) tradesSnapshot(in *market.Instrument, v *engine.View) []byte {
+func (e *encoder) tradesSnapshot(in *market.Instrument, v *marketdata.View) []byte {
 	e.open(in, trades, "snapshot", trades.position(v), 0)
 	e.text(`,"trades":[`)
 	for i := len(v.Trades) - 1; i >= 0; i-- {
@@ -320,7 +321,7 @@ func (e *encoder) tradesSnapshot(in *market.Instrument, v *engine.View) []byte {
 	return e.end(finText)
 }
 
-func (e *encoder) trade(in *market.Instrument, t *engine.Trade, more bool) {
+func (e *encoder) trade(in *market.Instrument, t *marketdata.Trade, more bool) {
 	if more {
 		e.text(`,`)
 	}
@@ -338,7 +339,7 @@ func (e *encoder) trade(in *market.Instrument, t *engine.Trade, more bool) {
 }
 
 // ticker returns the ticker of v. A price that does not exist is null.
-func (e *encoder) ticker(in *market.Instrument, v *engine.View, form string) []byte {
+func (e *encoder) ticker(in *market.Instrument, v *marketdata.View, form string) []byte {
 	t := &v.Ticker
 	e.open(in, ticker, form, ticker.position(v), 0)
 	e.price(in, `,"last":`, t.Last)
@@ -414,7 +415,7 @@ func (e *encoder) mid(in *market.Instrument, bid, ask market.Price) {
 }
 
 // l3Snapshot returns the snapshot of v's orders.
-func (e *encoder) l3Snapshot(in *market.Instrument, v *engine.View) []byte {
+func (e *encoder) l3Snapshot(in *market.Instrument, v *marketdata.View) []byte {
 	e.open(in, l3, "snapshot", l3.position(v), 0)
 	e.text(`,"bids":[`)
 	e.orders(in, v.Orders.Bids)
@@ -451,7 +452,7 @@ func (e *encoder) order(in *market.Instrument, o *orders.Order, more bool, qty m
 }
 
 // l3Update returns the update from prev to next; nil if one of them has no orders.
-func (e *encoder) l3Update(in *market.Instrument, prev, next *engine.View) []byte {
+func (e *encoder) l3Update(in *market.Instrument, prev, next *marketdata.View) []byte {
 	if prev.Orders == nil || next.Orders == nil {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/engine/orders"
 	"blockdesk/market"
 )
@@ -15,7 +15,7 @@ import (
 // The worked example of Kraken's guide "Book checksum (WebSocket v2)".
 func TestChecksumExample(t *testing.T) {
 	in := &market.Instrument{PriceDecimals: 1, QtyDecimals: 8, Tick: 1, Lot: 1}
-	v := &engine.View{
+	v := &marketdata.View{
 		Asks: []market.Level{
 			{Price: 452852, Qty: 100000},
 			{Price: 452864, Qty: 154571953},
@@ -53,12 +53,12 @@ func TestChecksumExample(t *testing.T) {
 func TestGoldenMessages(t *testing.T) {
 	in := &instruments()[2] // a tick of 0.25, a lot of 10
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6_789_999, time.UTC).UnixNano()
-	prev := &engine.View{Epoch: 7, DepthSeq: 1042, TradesSeq: 8, TickerSeq: 3, Bids: []market.Level{{Price: 3, Qty: 5}, {Price: 2, Qty: 5}}}
-	next := &engine.View{
+	prev := &marketdata.View{Epoch: 7, DepthSeq: 1042, TradesSeq: 8, TickerSeq: 3, Bids: []market.Level{{Price: 3, Qty: 5}, {Price: 2, Qty: 5}}}
+	next := &marketdata.View{
 		Epoch: 7, EngineSeq: 99, At: at, DepthSeq: 1043, TradesSeq: 9, TickerSeq: 4,
 		Bids: []market.Level{{Price: 2, Qty: 4}}, Asks: []market.Level{{Price: 7, Qty: 1}},
-		Trades: []engine.Trade{{ID: 2, At: at, Price: 3, Qty: 5, Side: market.Sell}, {ID: 1, At: at, Price: 4, Qty: 1, Side: market.Buy}},
-		Ticker: engine.Ticker{
+		Trades: []marketdata.Trade{{ID: 2, At: at, Price: 3, Qty: 5, Side: market.Sell}, {ID: 1, At: at, Price: 4, Qty: 1, Side: market.Buy}},
+		Ticker: marketdata.Ticker{
 			Last: 3, LastQty: 5, LastAt: at, Open24h: 4, High24h: 4, Low24h: 3, Volume24h: 6,
 			QuoteVolume24h: market.Uint128{Lo: 19}, Trades24h: 2,
 		},
@@ -111,9 +111,9 @@ type plainL2 struct {
 }
 
 // deepView returns a full book and the next one, which differs in two levels.
-func deepView(rng *rand.Rand) (prev, next *engine.View) {
-	prev = &engine.View{Epoch: 7, EngineSeq: 1_000_000, At: 1_800_000_000_123_456_789, DepthSeq: 41, TradesSeq: 1, TickerSeq: 1}
-	for i := range engine.MaxDepth {
+func deepView(rng *rand.Rand) (prev, next *marketdata.View) {
+	prev = &marketdata.View{Epoch: 7, EngineSeq: 1_000_000, At: 1_800_000_000_123_456_789, DepthSeq: 41, TradesSeq: 1, TickerSeq: 1}
+	for i := range marketdata.MaxDepth {
 		prev.Bids = append(prev.Bids, market.Level{Price: market.Price(999_000 - 7*i), Qty: market.Qty(rng.Int64N(1e11) + 1)})
 		prev.Asks = append(prev.Asks, market.Level{Price: market.Price(999_100 + 7*i), Qty: market.Qty(rng.Int64N(1e11) + 1)})
 	}
@@ -128,7 +128,7 @@ func deepView(rng *rand.Rand) (prev, next *engine.View) {
 }
 
 // deepOrders returns an order for each level of v.
-func deepOrders(v *engine.View) *orders.Sides {
+func deepOrders(v *marketdata.View) *orders.Sides {
 	s := &orders.Sides{}
 	for i, l := range v.Bids {
 		s.Bids = append(s.Bids, orders.Order{ID: market.OrderID(1 + i), Price: l.Price, Qty: l.Qty})
@@ -142,7 +142,7 @@ func deepOrders(v *engine.View) *orders.Sides {
 func TestEncodingAllocatesNothing(t *testing.T) {
 	in := &instruments()[0]
 	prev, next := deepView(rand.New(rand.NewPCG(1, 1)))
-	next.Trades = make([]engine.Trade, engine.MaxTape)
+	next.Trades = make([]marketdata.Trade, marketdata.MaxTape)
 	prev.Orders, next.Orders = deepOrders(prev), deepOrders(next)
 	var e encoder
 	for k := range marketKinds {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -99,7 +99,7 @@ func restingOrder(seq uint64) event.Event {
 // serveScript runs a feed of scripted events behind a server and returns both with the
 // server's address.
 func serveScript(b *testing.B) (*Feed, *scriptedEvents, string) {
-	f, err := New(Options{MaxPerIP: fanout, SendBuffer: 256 << 10}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{MaxPerIP: fanout, SendBuffer: 256 << 10}, instruments(), marketdata.New(), 1)
 	if err != nil {
 		b.Fatal(err)
 	}

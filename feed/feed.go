@@ -15,6 +15,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
@@ -53,15 +54,15 @@ type Events interface {
 	AtBatchEnd() bool
 }
 
-// Book turns events into views; *engine.MarketData is one.
+// Book turns events into views; *marketdata.Data is one.
 type Book interface {
 	Apply(*event.Event)
 	// Advance moves the 24 h windows to a time, Unix nanoseconds.
 	Advance(at int64)
 	// Flush makes new views of the instruments that have changed and calls pub, unless it
 	// is nil, for each. It is called between batches only.
-	Flush(pub func(prev, next *engine.View, trades []engine.Trade))
-	View(market.InstrumentID) *engine.View
+	Flush(pub func(prev, next *marketdata.View, trades []marketdata.Trade))
+	View(market.InstrumentID) *marketdata.View
 }
 
 // sharedTopic is the state of a topic that Run and the shards share.
@@ -79,8 +80,8 @@ type Feed struct {
 	o        Options
 	set      *market.Instruments
 	book     Book
-	sinks    []engine.MarketSink
-	views    []atomic.Pointer[engine.View]
+	sinks    []marketdata.Sink
+	views    []atomic.Pointer[marketdata.View]
 	books    []atomic.Pointer[deskBook] // of instrument i and desk kind k at i*deskKinds+k-marketKinds
 	topics   []sharedTopic
 	shards   []*shard
@@ -135,7 +136,7 @@ func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 	o = o.withDefaults()
 	f := &Feed{
 		o: o, set: set.WithOtherShards(o.OtherShards),
-		views:    make([]atomic.Pointer[engine.View], set.Len()),
+		views:    make([]atomic.Pointer[marketdata.View], set.Len()),
 		books:    make([]atomic.Pointer[deskBook], set.Len()*int(deskKinds)),
 		topics:   make([]sharedTopic, set.Len()*int(numKinds)),
 		upgrader: newUpgrader(),
@@ -174,8 +175,8 @@ func (f *Feed) Begin(book Book, epoch uint64) error {
 // first returns the view before the first event: the recovered one, or an empty one. A
 // view of an earlier epoch restarts at sequence number 0, because its numbers belong to
 // that epoch.
-func first(recovered *engine.View, in market.InstrumentID, epoch uint64) *engine.View {
-	view := engine.View{Instrument: in, Status: engine.StatusTrading, Epoch: epoch}
+func first(recovered *marketdata.View, in market.InstrumentID, epoch uint64) *marketdata.View {
+	view := marketdata.View{Instrument: in, Status: engine.StatusTrading, Epoch: epoch}
 	switch {
 	case recovered == nil:
 	case recovered.Epoch == epoch:
@@ -188,7 +189,7 @@ func first(recovered *engine.View, in market.InstrumentID, epoch uint64) *engine
 }
 
 // Attach adds a sink. Run calls it for every changed view after the view is published.
-func (f *Feed) Attach(sink engine.MarketSink) { f.sinks = append(f.sinks, sink) }
+func (f *Feed) Attach(sink marketdata.Sink) { f.sinks = append(f.sinks, sink) }
 
 // TrackOrders adds the channel l3. source has the orders at the position that Begin has, and is
 // not used afterwards.
@@ -219,7 +220,7 @@ func (f *Feed) publishOrders() {
 }
 
 // View returns the current view of an instrument, or nil if there is no such instrument.
-func (f *Feed) View(in market.InstrumentID) *engine.View {
+func (f *Feed) View(in market.InstrumentID) *marketdata.View {
 	if int(in) >= len(f.views) {
 		return nil
 	}
@@ -461,7 +462,7 @@ func (f *Feed) publishToShards() {
 }
 
 // publish publishes one changed view.
-func (f *Feed) publish(_, next *engine.View, fresh []engine.Trade) {
+func (f *Feed) publish(_, next *marketdata.View, fresh []marketdata.Trade) {
 	i := int(next.Instrument)
 	if i >= len(f.views) {
 		return
@@ -498,7 +499,7 @@ func (f *Feed) publish(_, next *engine.View, fresh []engine.Trade) {
 	f.pubs = append(f.pubs, pub)
 }
 
-func (f *Feed) update(in *market.Instrument, prev, next *engine.View, k kind, fresh []engine.Trade, sum uint32) []byte {
+func (f *Feed) update(in *market.Instrument, prev, next *marketdata.View, k kind, fresh []marketdata.Trade, sum uint32) []byte {
 	switch k {
 	case trades:
 		return f.enc.tradesUpdate(in, prev, next, fresh)

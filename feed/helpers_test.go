@@ -17,6 +17,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
@@ -74,7 +75,7 @@ func newTestFeedWith(t testing.TB, setup func(*Feed), change ...feedOption) *tes
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := New(o, instruments(), engine.NewMarketData(), e.Epoch())
+	f, err := New(o, instruments(), marketdata.New(), e.Epoch())
 	if err != nil {
 		t.Fatal(err)
 	}

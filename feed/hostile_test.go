@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/await"
 	"blockdesk/internal/ratelimit"
 	"blockdesk/internal/runtest"
@@ -440,7 +440,7 @@ func TestFloods(t *testing.T) {
 // accepts before it closes the connection.
 func acceptedAtOnce(t *testing.T, message []byte, messages int) (heard int) {
 	t.Helper()
-	f, err := New(Options{Shards: 1, MessagesPerSecond: 20}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{Shards: 1, MessagesPerSecond: 20}, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -581,7 +581,7 @@ func TestSlowFrames(t *testing.T) {
 
 // A message may take MessageWithin.
 func TestMessageWithin(t *testing.T) {
-	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{Shards: 1}, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

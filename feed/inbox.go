@@ -3,14 +3,14 @@ package feed
 import (
 	"sync"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 )
 
 // publication is a change of one instrument: of its market data (next) or of its tickets or
 // sales (book); the other one is nil. frames has the update of each kind that has changed and
 // has subscribers.
 type publication struct {
-	next   *engine.View
+	next   *marketdata.View
 	book   *deskBook
 	frames [numKinds][]byte
 }

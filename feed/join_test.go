@@ -11,6 +11,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
@@ -193,9 +194,9 @@ func TestFarBehindLeavesNumbersOut(t *testing.T) {
 	for seq := range uint64(2 * catchUpEvents) {
 		slice = append(slice, restingOrder(seq+1))
 	}
-	var views [2]*engine.View
+	var views [2]*marketdata.View
 	for i := range views {
-		f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 0)
+		f, err := New(Options{Shards: 1}, instruments(), marketdata.New(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

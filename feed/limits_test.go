@@ -11,7 +11,7 @@ import (
 
 	"github.com/fasthttp/websocket"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
@@ -159,7 +159,7 @@ func TestNoSubscription(t *testing.T) {
 
 // A connection may have no subscription for SubscribeWithin, at any time.
 func TestSubscribeWithin(t *testing.T) {
-	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{Shards: 1}, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

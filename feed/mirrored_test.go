@@ -3,18 +3,18 @@ package feed
 import (
 	"testing"
 
-	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
 // viewCounter is a sink that records its calls.
 type viewCounter struct {
-	views  []*engine.View
-	trades []engine.Trade
+	views  []*marketdata.View
+	trades []marketdata.Trade
 }
 
-func (r *viewCounter) MarketUpdate(_, next *engine.View, trades []engine.Trade) {
+func (r *viewCounter) MarketUpdate(_, next *marketdata.View, trades []marketdata.Trade) {
 	r.views = append(r.views, next)
 	r.trades = append(r.trades, trades...)
 }
@@ -24,7 +24,7 @@ func (r *viewCounter) MarketUpdate(_, next *engine.View, trades []engine.Trade) 
 // no sequence number.
 func TestFarBehindInARefresh(t *testing.T) {
 	seen := &viewCounter{}
-	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{Shards: 1}, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestFarBehindInARefresh(t *testing.T) {
 			t.Errorf("half a refresh: %+v", v)
 		}
 	}
-	want := engine.Trade{ID: 6, Seq: 3, At: 2, Price: 101, Qty: 4, Side: market.Sell, Ordinal: 9}
+	want := marketdata.Trade{ID: 6, Seq: 3, At: 2, Price: 101, Qty: 4, Side: market.Sell, Ordinal: 9}
 	if len(v.Trades) != 1 || v.Trades[0] != want {
 		t.Errorf("trades %+v, want %+v", v.Trades, want)
 	}

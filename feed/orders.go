@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"blockdesk/engine"
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/engine/orders"
 	"blockdesk/market"
 )
@@ -74,7 +74,7 @@ func (t *orderTracker) want(in market.InstrumentID, topic *sharedTopic) bool {
 }
 
 // add gives next, which is not published yet, its orders.
-func (t *orderTracker) add(prev, next *engine.View, topic *sharedTopic) {
+func (t *orderTracker) add(prev, next *marketdata.View, topic *sharedTopic) {
 	next.Orders = nil
 	switch was := prev.Orders; {
 	case !t.want(next.Instrument, topic):

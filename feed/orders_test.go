@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/engine/orders"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
@@ -132,7 +132,7 @@ func checkOrders(list []orders.Order, levels []market.Level) error {
 
 // followOrders reads l3 of one symbol up to the last view's sequence number, and returns the
 // first error.
-func (c *client) followOrders(views *viewLog, in *market.Instrument, last func() *engine.View) error {
+func (c *client) followOrders(views *viewLog, in *market.Instrument, last func() *marketdata.View) error {
 	b := &clientOrders{}
 	for {
 		if v := last(); v != nil && b.seq == v.DepthSeq {
@@ -171,7 +171,7 @@ const subscribeOrders = `{"action":"SUBSCRIBE_MARKET","channels":["l3"],"symbols
 // TestRebuildOrders: every client that joins within random orders, also one that falls behind
 // repeatedly, rebuilds the orders exactly.
 func TestRebuildOrders(t *testing.T) {
-	views := &viewLog{views: map[string]*engine.View{}}
+	views := &viewLog{views: map[string]*marketdata.View{}}
 	d := newTestFeedWith(t, func(f *Feed) { f.Attach(views) }, func(o *Options) { o.MaxPerIP, o.SendBuffer, o.MaxPending = 100, 4<<10, 4<<10 })
 	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -190,7 +190,7 @@ func TestRebuildOrders(t *testing.T) {
 		}
 		c.send(fmt.Sprintf(subscribeOrders, in.Symbol))
 		readers.Go(func() {
-			err := c.followOrders(views, in, func() *engine.View {
+			err := c.followOrders(views, in, func() *marketdata.View {
 				if !over.Load() {
 					return nil
 				}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -273,7 +273,7 @@ func TestResumeAheadTooLong(t *testing.T) {
 
 // A client may be ahead for AheadWithin.
 func TestAheadWithin(t *testing.T) {
-	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{Shards: 1}, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 )
@@ -17,17 +18,17 @@ import (
 // Publishing allocates only the chunks that subscribers share, each of which holds
 // hundreds of updates.
 func TestPublishAllocatesNothing(t *testing.T) {
-	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 7)
+	f, err := New(Options{Shards: 1}, instruments(), marketdata.New(), 7)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, b := deepView(rand.New(rand.NewPCG(1, 1)))
-	views := [2]*engine.View{a, b}
+	views := [2]*marketdata.View{a, b}
 	for k := range numKinds {
 		f.topics[k].subscribers.Store(1)
 	}
 	f.views[0].Store(a)
-	fresh := []engine.Trade{{ID: 1, At: 1, Price: 2, Qty: 3, Side: market.Buy}}
+	fresh := []marketdata.Trade{{ID: 1, At: 1, Price: 2, Qty: 3, Side: market.Buy}}
 	turn, got := 0, taken{}
 	publish := func() {
 		prev, next := views[turn%2], views[(turn+1)%2]
@@ -49,7 +50,7 @@ func TestPublishAllocatesNothing(t *testing.T) {
 // Reference and Desk events have no time and no market data: they end no batch and change
 // no view.
 func TestPassesOverWhatHasNoTime(t *testing.T) {
-	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{Shards: 1}, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestGathersASlice(t *testing.T) {
 	for _, test := range []struct{ batches, waiting int }{
 		{10, 10}, {maxGather - 1, maxGather - 1}, {maxGather, 0}, {maxGather + 1, 1},
 	} {
-		f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+		f, err := New(Options{Shards: 1}, instruments(), marketdata.New(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +198,7 @@ func TestOptions(t *testing.T) {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := New(o, instruments(), engine.NewMarketData(), 1); err == nil {
+		if _, err := New(o, instruments(), marketdata.New(), 1); err == nil {
 			t.Errorf("New takes a wrong %s", name)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/book"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
@@ -91,10 +92,10 @@ func (b *clientBook) checksum() uint32 {
 // viewLog is a sink that keeps every published view.
 type viewLog struct {
 	mu    sync.Mutex
-	views map[string]*engine.View
+	views map[string]*marketdata.View
 }
 
-func (a *viewLog) MarketUpdate(_, next *engine.View, _ []engine.Trade) {
+func (a *viewLog) MarketUpdate(_, next *marketdata.View, _ []marketdata.Trade) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.views[viewKey(next.Instrument, next.DepthSeq)] = next
@@ -102,7 +103,7 @@ func (a *viewLog) MarketUpdate(_, next *engine.View, _ []engine.Trade) {
 
 func viewKey(in market.InstrumentID, seq uint64) string { return fmt.Sprint(in, "/", seq) }
 
-func (a *viewLog) view(in market.InstrumentID, seq uint64) *engine.View {
+func (a *viewLog) view(in market.InstrumentID, seq uint64) *marketdata.View {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.views[viewKey(in, seq)]
@@ -235,7 +236,7 @@ func (d *testFeed) dialSlow(p *stepCounter, seed uint64, n int) *client {
 
 // follow reads l2 and trades of one symbol up to the last views' sequence numbers, and
 // returns the first error.
-func (c *client) follow(d *testFeed, views *viewLog, in *market.Instrument, depth int, last func() *engine.View) error {
+func (c *client) follow(d *testFeed, views *viewLog, in *market.Instrument, depth int, last func() *marketdata.View) error {
 	b, tape := &clientBook{}, uint64(0)
 	var lastTrade uint64
 	for {
@@ -281,7 +282,7 @@ func (c *client) follow(d *testFeed, views *viewLog, in *market.Instrument, dept
 // Every client that joins within random orders rebuilds the book of its depth exactly: no
 // gap, the right checksum and the view's levels at every message.
 func TestRebuild(t *testing.T) {
-	views := &viewLog{views: map[string]*engine.View{}}
+	views := &viewLog{views: map[string]*marketdata.View{}}
 	d := newTestFeedWith(t, func(f *Feed) { f.Attach(views) }, func(o *Options) { o.MaxPerIP = 100 })
 	seed := runtest.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -297,7 +298,7 @@ func TestRebuild(t *testing.T) {
 			joins[round] = append(joins[round], func() {
 				c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["%s"],"depth":%d}`, in.Symbol, depth))
 				readers.Go(func() {
-					err := c.follow(d, views, in, depth, func() *engine.View {
+					err := c.follow(d, views, in, depth, func() *marketdata.View {
 						if !over.Load() {
 							return nil
 						}
@@ -332,7 +333,7 @@ func TestRebuild(t *testing.T) {
 
 // So does a client that falls behind repeatedly, whose updates collapse into snapshots.
 func TestRebuildBehind(t *testing.T) {
-	views := &viewLog{views: map[string]*engine.View{}}
+	views := &viewLog{views: map[string]*marketdata.View{}}
 	d := newTestFeedWith(t, func(f *Feed) { f.Attach(views) }, func(o *Options) { o.SendBuffer, o.MaxPending = 4<<10, 4<<10 })
 	seed := runtest.Seed(t)
 	in := &instruments()[0]
@@ -349,7 +350,7 @@ func TestRebuildBehind(t *testing.T) {
 		c := d.dialSlow(pace, seed, i)
 		c.send(fmt.Sprintf(`{"action":"SUBSCRIBE_MARKET","channels":["l2","trades"],"symbols":["%s"],"depth":%d}`, in.Symbol, depth))
 		readers.Go(func() {
-			err := c.follow(d, views, in, depth, func() *engine.View {
+			err := c.follow(d, views, in, depth, func() *marketdata.View {
 				if !over.Load() {
 					return nil
 				}

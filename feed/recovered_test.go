@@ -3,15 +3,15 @@ package feed
 import (
 	"testing"
 
-	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
 // The recovered view is number 0 of the new epoch, not another number 1 of the old one:
 // one number must never have two contents.
 func TestRecoveredViewsAreOfTheNewEpoch(t *testing.T) {
-	data := engine.NewMarketData()
+	data := marketdata.New()
 	order := restingOrder(2)
 	data.Apply(&event.Event{Seq: 1, At: 1000, Kind: event.EpochStarted, Other: 7})
 	data.Apply(&order)

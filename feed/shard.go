@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
@@ -35,7 +35,7 @@ type shard struct {
 	zip   deflater
 
 	poll   *poll // while the feed runs
-	views  []*engine.View
+	views  []*marketdata.View
 	books  []*deskBook // as Feed.books
 	topics []topic     // of instrument i and kind k at i*kinds+k
 
@@ -66,7 +66,7 @@ func newShard(f *Feed) *shard {
 	s := &shard{
 		feed:   f,
 		inbox:  newInbox(),
-		views:  make([]*engine.View, f.set.Len()),
+		views:  make([]*marketdata.View, f.set.Len()),
 		books:  make([]*deskBook, f.set.Len()*int(deskKinds)),
 		topics: make([]topic, f.set.Len()*int(numKinds)),
 	}
@@ -246,7 +246,7 @@ func (s *shard) publish(p *publication) {
 
 // older reports whether a comes before b among the views of one instrument. EngineSeq is
 // not enough, because a command's events may be split over two views.
-func older(a, b *engine.View) bool {
+func older(a, b *marketdata.View) bool {
 	if a.Epoch != b.Epoch {
 		return a.Epoch < b.Epoch
 	}

@@ -1,7 +1,7 @@
 package feed
 
 import (
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
@@ -12,7 +12,7 @@ type Snapshots struct{ enc encoder }
 
 // L2 returns the WebSocket frame of v's order book, and false unless clients can
 // subscribe to depth. The frame is valid until the next call.
-func (s *Snapshots) L2(in *market.Instrument, v *engine.View, depth int) ([]byte, bool) {
+func (s *Snapshots) L2(in *market.Instrument, v *marketdata.View, depth int) ([]byte, bool) {
 	k, ok := depthKind(depth)
 	if !ok {
 		return nil, false

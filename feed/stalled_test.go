@@ -21,8 +21,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 )
@@ -62,7 +62,7 @@ func newClientPool(t *testing.T, size int, change feedOption) *clientPool {
 	longTimeouts(&o)
 	change(&o)
 	o.MaxPerIP, o.Shards, o.Logger = crowdSize, 2, slog.New(slog.DiscardHandler)
-	f, err := New(o, instruments(), engine.NewMarketData(), 1)
+	f, err := New(o, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

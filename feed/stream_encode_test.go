@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
@@ -18,8 +18,8 @@ func TestEvents(t *testing.T) {
 	in := &instruments()[0]
 	e := &encoder{}
 	o := Options{}.withDefaults()
-	many := &engine.View{Epoch: 7, EngineSeq: 9, DepthSeq: 3, TradesSeq: 2, TickerSeq: 5}
-	for i := range market.Price(engine.MaxDepth) {
+	many := &marketdata.View{Epoch: 7, EngineSeq: 9, DepthSeq: 3, TradesSeq: 2, TickerSeq: 5}
+	for i := range market.Price(marketdata.MaxDepth) {
 		many.Bids = append(many.Bids, market.Level{Price: 1_000_000 - i, Qty: 1 << 30})
 	}
 	var frames []byte

@@ -14,8 +14,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
 	"blockdesk/market"
@@ -108,7 +108,7 @@ func (h *splitBatches) AtBatchEnd() bool { return h.settled.Load() }
 func serveSplitBatches(t *testing.T) (*testFeed, *splitBatches) {
 	o := Options{Shards: 1, Heartbeat: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
 	longTimeouts(&o)
-	f, err := New(o, instruments(), engine.NewMarketData(), 1)
+	f, err := New(o, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
@@ -26,7 +26,7 @@ func ticketBenchFeed(t testing.TB, n int) (f *Feed, turn func()) {
 		}
 		return uint64(round), int64(round)
 	}
-	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{Shards: 1}, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/quickfixgo/quickfix"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
@@ -21,7 +21,7 @@ func TestCustomMarketData(t *testing.T) {
 	mm, plain := d.dial("MM", nil), d.dial("PLAIN", nil)
 	rich := d.dial("RICH", func(o *fixclient.Options) { o.LogonFields = "5600=Y\x01" })
 	position := func(v uint64) string { return fmt.Sprintf("5615=e%d 5616=%d", d.views.View(0).Epoch, v) }
-	d.awaitView(0, "a view", func(*engine.View) bool { return true })
+	d.awaitView(0, "a view", func(*marketdata.View) bool { return true })
 	const kinds, trades = "267=3|269=0|269=1|269=2|", "267=1|269=2|"
 	for _, k := range []*client{plain, rich} {
 		k.send("V", "262=s|263=0|264=0|"+kinds+"146=1|55=SLUSD/USDC|")
@@ -38,7 +38,7 @@ func TestCustomMarketData(t *testing.T) {
 	mm.order("b", "1", "10", "1", "59=1|")
 	plain.want("35=X 262=all 5615= 5616= 268=1 271=10.00")
 	m := rich.want("35=X 262=all 268=1 271=10.00")
-	d.awaitView(0, "a bid in the view", func(v *engine.View) bool { return len(v.Bids) == 1 })
+	d.awaitView(0, "a bid in the view", func(v *marketdata.View) bool { return len(v.Bids) == 1 })
 	m.Want(t, position(d.views.View(0).DepthSeq))
 	mm.want("150=0")
 }

@@ -9,6 +9,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	md "blockdesk/engine/marketdata"
 	"blockdesk/fixgw/history"
 	"blockdesk/fixgw/marketdata"
 	"blockdesk/fixgw/orders"
@@ -213,8 +214,8 @@ func (g *Gateway) DurableCursor() uint64 { return g.reporter.Store().DurableCurs
 // ResendRequest.
 func (g *Gateway) Replay(events []event.Event) error { return g.follower.Replay(events) }
 
-// MarketUpdate implements engine.MarketSink: it publishes an instrument's new view.
-func (g *Gateway) MarketUpdate(_, next *engine.View, trades []engine.Trade) {
+// MarketUpdate implements md.Sink: it publishes an instrument's new view.
+func (g *Gateway) MarketUpdate(_, next *md.View, trades []md.Trade) {
 	g.market.Update(next, trades)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/session/sessiontest"
@@ -70,7 +71,7 @@ type harness struct {
 	engine  *engine.Engine
 	gateway *Gateway
 	hooks   session.Hooks
-	md      *engine.MarketData
+	md      *marketdata.Data
 	views   *views
 	offers  *offers
 	bank    *bank
@@ -135,7 +136,7 @@ func newDesk(t testing.TB, compIDs []string, change func(*Options)) *harness {
 func (d *harness) start() {
 	d.t.Helper()
 	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 100_000})
-	d.replica, d.md, d.views, d.offers = replica, engine.NewMarketData(), &views{}, &offers{}
+	d.replica, d.md, d.views, d.offers = replica, marketdata.New(), &views{}, &offers{}
 	store := kv.Store(d.store)
 	if d.disk != nil {
 		store = d.disk
@@ -226,7 +227,7 @@ func (d *harness) runViews(c *engine.Consumer) error {
 		}
 		d.offers.publish()
 		c.Release(len(events))
-		d.md.Flush(func(prev, next *engine.View, trades []engine.Trade) {
+		d.md.Flush(func(prev, next *marketdata.View, trades []marketdata.Trade) {
 			d.views.last[next.Instrument].Store(next)
 			d.gateway.MarketUpdate(prev, next, trades)
 		})
@@ -235,10 +236,10 @@ func (d *harness) runViews(c *engine.Consumer) error {
 
 // views is what the feed is for the gateway.
 type views struct {
-	last [3]atomic.Pointer[engine.View]
+	last [3]atomic.Pointer[marketdata.View]
 }
 
-func (v *views) View(in market.InstrumentID) *engine.View { return v.last[in].Load() }
+func (v *views) View(in market.InstrumentID) *marketdata.View { return v.last[in].Load() }
 
 // stop stops cleanly.
 func (d *harness) stop() {
@@ -292,7 +293,7 @@ func (d *harness) awaitConnections(n int) {
 }
 
 // awaitView waits until the view of an instrument is as holds wants it.
-func (d *harness) awaitView(in market.InstrumentID, what string, holds func(*engine.View) bool) {
+func (d *harness) awaitView(in market.InstrumentID, what string, holds func(*marketdata.View) bool) {
 	d.t.Helper()
 	await.True(d.t, what, func() bool {
 		v := d.views.View(in)

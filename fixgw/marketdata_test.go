@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
@@ -178,15 +178,15 @@ func TestIncrementsFit(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		c := &wire.BookFormat{Instrument: in, Depth: rapid.IntRange(1, 12).Draw(t, "depth"), Kinds: wire.KindBid | wire.KindOffer | wire.KindTrade}
-		view := func(seq uint64) *engine.View {
-			return &engine.View{EngineSeq: seq, Bids: levels(t, "bids", true), Asks: levels(t, "asks", false)}
+		view := func(seq uint64) *marketdata.View {
+			return &marketdata.View{EngineSeq: seq, Bids: levels(t, "bids", true), Asks: levels(t, "asks", false)}
 		}
 		now := view(1)
 		book := shownBook{}
 		book.apply(tb{}, body("W", string(c.AppendSnapshot(nil, now))))
 		for seq := uint64(2); seq < 6; seq++ {
 			next := view(seq)
-			trades := []engine.Trade{{Seq: seq - 1, Price: 1, Qty: 1}, {Seq: seq, Price: 2, Qty: 3, At: 1e18}}
+			trades := []marketdata.Trade{{Seq: seq - 1, Price: 1, Qty: 1}, {Seq: seq, Price: 2, Qty: 3, At: 1e18}}
 			text, n := c.AppendIncrement([]byte("head"), now, next, trades)
 			if !strings.HasPrefix(string(text), "head\x01268="+strconv.Itoa(n)+"\x01") || strings.Count(string(text), "\x01269=2\x01") != 1 {
 				t.Fatalf("increment %q of %d entries", text, n)

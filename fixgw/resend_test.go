@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
@@ -56,7 +57,7 @@ func TestResendOfAConversation(t *testing.T) {
 	say("c", "320=l|321=0|55=SLUSD/USDC|", "d")
 	say("e", "324=s|55=SLUSD/USDC|263=1|", "f")
 	say("D", "11=a|55=SLUSD/USDC|54=1|38=10|40=2|44=1|59=1|"+now60, "8")
-	d.awaitView(0, "a bid in the view", func(v *engine.View) bool { return len(v.Bids) == 1 })
+	d.awaitView(0, "a bid in the view", func(v *marketdata.View) bool { return len(v.Bids) == 1 })
 	say("V", "262=m|263=1|264=0|265=1|267=1|269=0|146=1|55=SLUSD/USDC|", "W")
 	say("F", "11=b|41=none|55=SLUSD/USDC|54=1|"+now60, "9")
 	say("G", "11=c|41=a|55=SLUSD/USDC|54=1|38=5|40=2|44=1|"+now60, "8", "X")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/fixgw/wire"
 	"blockdesk/internal/await"
 	"blockdesk/market"
@@ -128,7 +129,7 @@ func TestSecurityStatus(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, func(o *Options) { o.MaxSubscriptions = 2 })
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
-	d.awaitView(2, "a view", func(*engine.View) bool { return true })
+	d.awaitView(2, "a view", func(*marketdata.View) bool { return true })
 	mm.send("e", "324=now|55=SLUSD/USDC|263=0|")
 	if m := mm.want("35=f 324=now 55=SLUSD/USDC 325=N 326=17"); m.Get(60) == "" {
 		t.Errorf("%s", m)
@@ -184,7 +185,7 @@ func TestTradingSession(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM", "TK"}, func(o *Options) { o.MaxSubscriptions = 2 })
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
-	d.awaitView(2, "a view", func(*engine.View) bool { return true })
+	d.awaitView(2, "a view", func(*marketdata.View) bool { return true })
 	mm.send("g", "335=now|263=0|")
 	mm.want("35=h 335=now 336=CONTINUOUS 338=1 325=N 340=2")
 	mm.send("g", "335=no|336=EVENING|263=1|")
@@ -227,7 +228,7 @@ func TestTradingSession(t *testing.T) {
 func TestTradingSessionAfterRestart(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
-	halted := func(v *engine.View) bool { return v.Status == engine.StatusHalted }
+	halted := func(v *marketdata.View) bool { return v.Status == engine.StatusHalted }
 	for in := range market.InstrumentID(2) {
 		d.setStatus(in, engine.StatusHalted)
 		d.awaitView(in, "a halted instrument", halted)
@@ -250,10 +251,10 @@ func TestSecurityStatusAfterRestart(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, []string{"MM"}, nil)
 	d.setStatus(0, engine.StatusHalted)
-	d.awaitView(0, "a halted instrument", func(v *engine.View) bool { return v.Status == engine.StatusHalted })
+	d.awaitView(0, "a halted instrument", func(v *marketdata.View) bool { return v.Status == engine.StatusHalted })
 	d.stop()
 	d.start()
-	d.awaitView(0, "a view", func(*engine.View) bool { return true })
+	d.awaitView(0, "a view", func(*marketdata.View) bool { return true })
 	mm := d.dial("MM", nil)
 	mm.send("e", "324=a|55=SLUSD/USDC|263=1|")
 	mm.want("35=f 324=a 326=2")

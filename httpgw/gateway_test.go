@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/httpgw/wire"
 	"blockdesk/internal/await"
@@ -305,7 +305,7 @@ func TestRunAfterTheEnd(t *testing.T) {
 
 type brokenViews struct{}
 
-func (brokenViews) View(market.InstrumentID) *engine.View { panic("a bug") }
+func (brokenViews) View(market.InstrumentID) *marketdata.View { panic("a bug") }
 
 // TestPanicIsOneAnswer: a panic is answered 500, logged and counted, and the next
 // request is served.

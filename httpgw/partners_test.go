@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed/archive"
 	"blockdesk/httpgw/gatewaytest"
 	marketapi "blockdesk/httpgw/market"
@@ -17,7 +17,7 @@ import (
 
 // tape is a History of trades that a test adds, newest first, by instrument.
 type tape struct {
-	trades [3][]engine.Trade
+	trades [3][]marketdata.Trade
 	cursor uint64
 	fail   error
 }
@@ -29,7 +29,7 @@ func (h *tape) Candles(market.InstrumentID, archive.Interval, int64, int) ([]arc
 	return nil, h.fail
 }
 
-func (h *tape) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error) {
+func (h *tape) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]marketdata.Trade, error) {
 	if limit < 1 || limit > archive.MaxTrades {
 		return nil, archive.ErrLimit
 	}
@@ -47,15 +47,15 @@ const tapeBegin = 1_700_000_000
 
 // add adds a trade to an instrument, one second after the previous one.
 func (h *tape) add(in market.InstrumentID, id market.TradeID, seq uint64, side market.Side) {
-	t := engine.Trade{ID: id, Seq: seq, At: (tapeBegin + int64(id)) * 1e9, Price: 10_000, Qty: 3, Side: side}
-	h.trades[in] = append([]engine.Trade{t}, h.trades[in]...)
+	t := marketdata.Trade{ID: id, Seq: seq, At: (tapeBegin + int64(id)) * 1e9, Price: 10_000, Qty: 3, Side: side}
+	h.trades[in] = append([]marketdata.Trade{t}, h.trades[in]...)
 }
 
 // long returns a tape of n trades of instrument 0, one command each.
 func long(n int) *tape {
 	h := &tape{cursor: uint64(n)}
 	for id := n; id > 0; id-- {
-		h.trades[0] = append(h.trades[0], engine.Trade{
+		h.trades[0] = append(h.trades[0], marketdata.Trade{
 			ID: market.TradeID(id), Seq: uint64(id), At: int64(id) * 1e9, Price: 1, Qty: 1, Side: market.Buy,
 		})
 	}
@@ -213,8 +213,8 @@ func TestGeckoTrades(t *testing.T) {
 // TestPartnerWithoutHistory: without a history the views are used.
 func TestPartnerWithoutHistory(t *testing.T) {
 	ask := partner(t, nil)
-	if got := strings.Count(string(ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 200)), "trade_id"); got != engine.MaxTape {
-		t.Errorf("%d trades, want %d", got, engine.MaxTape)
+	if got := strings.Count(string(ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 200)), "trade_id"); got != marketdata.MaxTape {
+		t.Errorf("%d trades, want %d", got, marketdata.MaxTape)
 	}
 	if got := string(ask(marketapi.PathDEXScreener+"latest-block", "", 200)); !strings.Contains(got, `"blockNumber":80000`) {
 		t.Errorf("the latest block is %s", got)
@@ -248,8 +248,8 @@ func TestPartnerBooks(t *testing.T) {
 			t.Errorf("%s: %d levels, want %d", name, got, want)
 		}
 	}
-	if got := strings.Count(string(g("trades/", "SLUSD_USDC?since=0", 200)), "trade_id"); got != engine.MaxTape {
-		t.Errorf("%d trades, want %d", got, engine.MaxTape)
+	if got := strings.Count(string(g("trades/", "SLUSD_USDC?since=0", 200)), "trade_id"); got != marketdata.MaxTape {
+		t.Errorf("%d trades, want %d", got, marketdata.MaxTape)
 	}
 	g("trades/", "SLUSD-USDC", 400)
 	for _, query := range []string{"level=3", "level=x", "depth=x"} {

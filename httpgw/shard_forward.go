@@ -15,7 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/catalog"
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/shardwire"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
@@ -103,7 +103,7 @@ type partialDesk struct {
 	*shardwire.Desk
 	at   int64  // when it was requested, on Options.Clock
 	raw  []byte // the encoding of Desk
-	tops []engine.View
+	tops []marketdata.View
 }
 
 // partialFacts is another shard's share of the catalog's facts.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"blockdesk/catalog"
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/engine/rfq"
 	marketapi "blockdesk/httpgw/market"
 	rfqapi "blockdesk/httpgw/rfq"
@@ -88,7 +88,7 @@ func (w *mergedView) freshDesk(to *remoteShard) *partialDesk {
 
 // View returns the view of an instrument, or nil if there is none now. That of another
 // shard's instrument has only the status and the best prices.
-func (w *mergedView) View(id market.InstrumentID) *engine.View {
+func (w *mergedView) View(id market.InstrumentID) *marketdata.View {
 	to := w.shardOf[id]
 	if to == nil {
 		return w.own.View(id)

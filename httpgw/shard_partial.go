@@ -9,7 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/engine/rfq"
 	rfqapi "blockdesk/httpgw/rfq"
 	"blockdesk/httpgw/shardwire"
@@ -95,7 +95,7 @@ func decodePartialDesk(raw []byte, first, count market.InstrumentID) (*partialDe
 	if err != nil {
 		return nil, fmt.Errorf("httpgw: decode the partial response of a group: %w", err)
 	}
-	p := &partialDesk{Desk: desk, raw: raw, tops: make([]engine.View, count)}
+	p := &partialDesk{Desk: desk, raw: raw, tops: make([]marketdata.View, count)}
 	for i := range p.Pairs {
 		pair := &p.Pairs[i]
 		if pair.Instrument += first; pair.Via != rfq.NoInstrument {

@@ -16,7 +16,7 @@ import (
 	"github.com/fasthttp/websocket"
 
 	"blockdesk/desk"
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/engine/rfq"
 	"blockdesk/feed/archive"
 	"blockdesk/httpgw/gatewaytest"
@@ -328,7 +328,7 @@ func TestReadOnly(t *testing.T) {
 // leaderOnlyHistory is the History of a follower that has just joined.
 type leaderOnlyHistory struct{ marketapi.History }
 
-func (leaderOnlyHistory) Trades(market.InstrumentID, market.TradeID, int) ([]engine.Trade, error) {
+func (leaderOnlyHistory) Trades(market.InstrumentID, market.TradeID, int) ([]marketdata.Trade, error) {
 	return nil, fmt.Errorf("since noon: %w", marketapi.ErrLeaderOnly)
 }
 

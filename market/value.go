@@ -17,6 +17,9 @@ const (
 	MaxQty   Qty   = 1 << 47
 )
 
+// ValidTrade reports whether a trade may have a price and a quantity.
+func ValidTrade(p Price, q Qty) bool { return p >= 1 && p <= MaxPrice && q >= 1 && q <= MaxQty }
+
 // Side is a side of the book. The values are those of FIX tag 54.
 type Side uint8
 

@@ -10,6 +10,7 @@ import (
 
 	"blockdesk/desk"
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed"
 	"blockdesk/httpgw/admin"
 	marketapi "blockdesk/httpgw/market"
@@ -147,7 +148,7 @@ type mirrorEngine struct {
 		SubmitAll(cs []engine.Command) error
 	}
 	views interface {
-		View(in market.InstrumentID) *engine.View
+		View(in market.InstrumentID) *marketdata.View
 	}
 	// recovered is the position of the journal at the start.
 	recovered map[market.InstrumentID]mirror.Durable

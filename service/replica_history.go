@@ -1,7 +1,7 @@
 package service
 
 import (
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed/archive"
 	marketapi "blockdesk/httpgw/market"
 	"blockdesk/market"
@@ -12,7 +12,7 @@ import (
 type replicaHistory struct{ *archive.Archive }
 
 // Trades returns marketapi.ErrAtLeader if older ones may be missing.
-func (h replicaHistory) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error) {
+func (h replicaHistory) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]marketdata.Trade, error) {
 	trades, err := h.Archive.Trades(in, before, limit)
 	return trades, h.complete(len(trades), limit, err)
 }

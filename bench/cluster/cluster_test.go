@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 )
 
 func TestSaid(t *testing.T) {
@@ -40,7 +40,7 @@ not JSON
 func TestViewsAreWatched(t *testing.T) {
 	t.Parallel()
 	w := &viewWatch{}
-	see := func(seq uint64) { w.MarketUpdate(nil, &engine.View{EngineSeq: seq}, nil) }
+	see := func(seq uint64) { w.MarketUpdate(nil, &marketdata.View{EngineSeq: seq}, nil) }
 	see(5) // before the lap
 	w.begin(10, 4, time.Now().Add(-time.Second))
 	lap := w.lap.Load()

@@ -12,6 +12,7 @@ import (
 	enginebench "blockdesk/bench/engine"
 	"blockdesk/bench/flow"
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed"
 	"blockdesk/market"
 )
@@ -92,7 +93,7 @@ type viewLap struct {
 }
 
 // watchViews gives an engine that does not run yet a feed, and watches that.
-func watchViews(e *engine.Engine, instruments []market.Instrument, data *engine.MarketData) (*viewWatch, error) {
+func watchViews(e *engine.Engine, instruments []market.Instrument, data *marketdata.Data) (*viewWatch, error) {
 	consumer := e.Consumer("feed")
 	f, err := feed.New(feed.Options{Logger: bench.Quiet()}, instruments, data, e.Epoch())
 	if err != nil {
@@ -103,9 +104,9 @@ func watchViews(e *engine.Engine, instruments []market.Instrument, data *engine.
 	return w, nil
 }
 
-// MarketUpdate implements engine.MarketSink, on the feed's goroutine. A command that
+// MarketUpdate implements marketdata.Sink, on the feed's goroutine. A command that
 // changes no view is counted with the next one that does.
-func (w *viewWatch) MarketUpdate(_, next *engine.View, _ []engine.Trade) {
+func (w *viewWatch) MarketUpdate(_, next *marketdata.View, _ []marketdata.Trade) {
 	lap := w.lap.Load()
 	if lap == nil || next.EngineSeq <= lap.base {
 		return

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"blockdesk/bench"
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed"
 	"blockdesk/market"
 )
@@ -44,17 +44,17 @@ var errOtherDocument = errors.New("encoding/json makes another document")
 // From one snapshot to the next two levels differ; a note has the cost where all do.
 func (b *wsBench) encode(ctx context.Context) error {
 	in := wsInstrument()
-	views := [2]*engine.View{deepView(0), deepView(0)}
+	views := [2]*marketdata.View{deepView(0), deepView(0)}
 	views[1].Bids[2].Qty++
 	views[1].Asks[0].Qty++
-	others := [2]*engine.View{views[0], deepView(1)}
+	others := [2]*marketdata.View{views[0], deepView(1)}
 	var near, far feed.Snapshots
 	document, err := wsDocument(&near, &in, views[0])
 	if err != nil {
 		return err
 	}
 	n := 0
-	ours := func(s *feed.Snapshots, views *[2]*engine.View) func() {
+	ours := func(s *feed.Snapshots, views *[2]*marketdata.View) func() {
 		return func() {
 			n++
 			s.L2(&in, views[n%2], wsSnapshotDepth)
@@ -130,9 +130,9 @@ func repeat(f func()) func() error {
 }
 
 // deepView is a full book; add moves every level's quantity.
-func deepView(add market.Qty) *engine.View {
-	v := &engine.View{Epoch: 7, EngineSeq: wsFirstSeq, At: wsFirstAt, DepthSeq: 41, TradesSeq: 1, TickerSeq: 1}
-	for i := range market.Price(engine.MaxDepth) {
+func deepView(add market.Qty) *marketdata.View {
+	v := &marketdata.View{Epoch: 7, EngineSeq: wsFirstSeq, At: wsFirstAt, DepthSeq: 41, TradesSeq: 1, TickerSeq: 1}
+	for i := range market.Price(marketdata.MaxDepth) {
 		qty := 1_234_567*market.Qty(1+i*i*i) + add
 		v.Bids = append(v.Bids, market.Level{Price: wsBestBid - 7*i, Qty: qty})
 		v.Asks = append(v.Asks, market.Level{Price: wsBestAsk + 7*i, Qty: qty})
@@ -142,7 +142,7 @@ func deepView(add market.Qty) *engine.View {
 
 // wsDocument reads the frame of v's snapshot, and checks that encoding/json writes the
 // same bytes.
-func wsDocument(s *feed.Snapshots, in *market.Instrument, v *engine.View) (*wsSnapshot, error) {
+func wsDocument(s *feed.Snapshots, in *market.Instrument, v *marketdata.View) (*wsSnapshot, error) {
 	frame, _ := s.L2(in, v, wsSnapshotDepth)
 	text := frame[bytes.IndexByte(frame, '{'):]
 	var d wsSnapshot
@@ -161,7 +161,7 @@ func wsDocument(s *feed.Snapshots, in *market.Instrument, v *engine.View) (*wsSn
 
 // wsFromView is d with v's levels, as texts that a program without an encoder of
 // its own would make.
-func wsFromView(d *wsSnapshot, in *market.Instrument, v *engine.View) *wsSnapshot {
+func wsFromView(d *wsSnapshot, in *market.Instrument, v *marketdata.View) *wsSnapshot {
 	side := func(levels []market.Level) [][2]string {
 		list := make([][2]string, wsSnapshotDepth)
 		for i := range list {

@@ -14,8 +14,8 @@ import (
 
 	"blockdesk/bench/clients"
 	"blockdesk/bench/server"
-	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed"
 	"blockdesk/market"
 )
@@ -69,7 +69,7 @@ func startFeed(ctx context.Context, o feed.Options) (*wsFeed, error) {
 	o.MaxConnections, o.MaxPerIP = wsMostClients, wsMostClients
 	o.SubscribeWithin = time.Minute // many clients need a while to join
 	o.Logger = slog.New(slog.DiscardHandler)
-	f, err := feed.New(o, []market.Instrument{wsInstrument()}, engine.NewMarketData(), 1)
+	f, err := feed.New(o, []market.Instrument{wsInstrument()}, marketdata.New(), 1)
 	if err != nil {
 		return nil, err
 	}

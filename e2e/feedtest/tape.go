@@ -15,6 +15,7 @@ import (
 	"blockdesk/e2e/programtest"
 	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed/archive"
 	"blockdesk/market"
 	"blockdesk/persist"
@@ -53,7 +54,7 @@ func JournalTapes(t *testing.T, s *server.Server) map[string]*Tape {
 	replica, err := store.Recover(0, func(events []event.Event) {
 		for i := range events {
 			e := &events[i]
-			x, ok := engine.TradeOf(e)
+			x, ok := marketdata.TradeOf(e)
 			if !ok {
 				continue
 			}

@@ -91,6 +91,12 @@ const (
 	MassQuoted     Kind = 25
 )
 
+// Values of Code in an InstrumentSet.
+const (
+	StatusTrading uint8 = 1 // the instrument takes orders
+	StatusHalted  uint8 = 2 // it takes only cancels
+)
+
 // Values of Code in a MassQuoted that only cancels.
 const (
 	QuotesCancelled    uint16 = 1 // those of some instruments

@@ -3,7 +3,7 @@
 //
 // Invariants:
 //  1. A Book is a function of the events after those that its first orders come from. The
-//     orders of a price, summed, are the level of engine.MarketData.
+//     orders of a price, summed, are the level of marketdata.Data.
 //  2. An order leaves its queue, or joins it at the back. So a client that appends each new
 //     order to the queue of its price has the queues of the engine.
 //

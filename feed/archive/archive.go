@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 	"blockdesk/persist/projection"
@@ -89,7 +89,7 @@ func (a *Archive) Stats() Stats {
 // Trades returns the trades of an instrument with ids below before, newest first, at most
 // limit; before 0 means from the newest. limit is 1 to MaxTrades. Errors: ErrLimit,
 // ErrLayout, errors of the store.
-func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error) {
+func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit int) ([]marketdata.Trade, error) {
 	if limit < 1 || limit > MaxTrades {
 		return nil, ErrLimit
 	}
@@ -97,7 +97,7 @@ func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit in
 	if before > 0 {
 		lo = tradeKey(nil, in, before-1)
 	}
-	var out []engine.Trade
+	var out []marketdata.Trade
 	err := kv.Each(a.store, lo, tradesEnd(in), func(key, value []byte) error {
 		t, err := parseTrade(key, value)
 		if out = append(out, t); err == nil && len(out) == limit {
@@ -112,7 +112,7 @@ func (a *Archive) Trades(in market.InstrumentID, before market.TradeID, limit in
 // is false if there is none. Trades must have come in order of time, as those of our own
 // books do. It takes a binary search of some forty reads. Errors: ErrLayout, errors of the
 // store.
-func (a *Archive) TradeBefore(in market.InstrumentID, at int64) (t engine.Trade, ok bool, err error) {
+func (a *Archive) TradeBefore(in market.InstrumentID, at int64) (t marketdata.Trade, ok bool, err error) {
 	newest, err := a.Trades(in, 0, 1)
 	if err != nil || len(newest) == 0 {
 		return t, false, err

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/internal/await"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
@@ -97,7 +97,7 @@ func upTo(events []event.Event, seq uint64) []event.Event {
 func model(events []event.Event, in market.InstrumentID, interval Interval) []Candle {
 	var out []Candle
 	for i := range events {
-		e, ok := engine.TradeOf(&events[i])
+		e, ok := marketdata.TradeOf(&events[i])
 		if !ok || events[i].Instrument != in {
 			continue
 		}
@@ -137,9 +137,9 @@ func holds(t interface{ Fatalf(string, ...any) }, a *Archive, events []event.Eve
 		if got, want := a.Traders(in), tradersOf(events, in); got != want {
 			t.Fatalf("instrument %d: %d traders, want %d", in, got, want)
 		}
-		var want []engine.Trade
+		var want []marketdata.Trade
 		for _, e := range slices.Backward(events) {
-			if trade, ok := engine.TradeOf(&e); ok && e.Instrument == in {
+			if trade, ok := marketdata.TradeOf(&e); ok && e.Instrument == in {
 				want = append(want, trade)
 			}
 		}
@@ -218,7 +218,7 @@ func TestReconcile(t *testing.T) {
 		var other []event.Event
 		id := market.TradeID(0)
 		for _, e := range upTo(events, seq) {
-			if _, ok := engine.TradeOf(&e); ok {
+			if _, ok := marketdata.TradeOf(&e); ok {
 				id++
 			}
 		}
@@ -502,7 +502,7 @@ func TestIntervals(t *testing.T) {
 // TestVolumeStays: a volume that overflows saturates.
 func TestVolumeStays(t *testing.T) {
 	c := Candle{}
-	x := engine.Trade{Price: 1 << 62, Qty: 1 << 62}
+	x := marketdata.Trade{Price: 1 << 62, Qty: 1 << 62}
 	for range 40 {
 		c.add(&x)
 	}

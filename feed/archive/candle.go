@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
@@ -63,7 +63,7 @@ type Candle struct {
 }
 
 // add adds the interval's next trade.
-func (c *Candle) add(t *engine.Trade) {
+func (c *Candle) add(t *marketdata.Trade) {
 	if c.Trades == 0 {
 		c.Open = t.Price
 	}
@@ -72,7 +72,7 @@ func (c *Candle) add(t *engine.Trade) {
 }
 
 // addEarlier adds the trade before those already added.
-func (c *Candle) addEarlier(t *engine.Trade) {
+func (c *Candle) addEarlier(t *marketdata.Trade) {
 	if c.Trades == 0 {
 		c.Close = t.Price
 	}
@@ -81,7 +81,7 @@ func (c *Candle) addEarlier(t *engine.Trade) {
 }
 
 // sum updates the fields that do not depend on the order of trades.
-func (c *Candle) sum(t *engine.Trade) {
+func (c *Candle) sum(t *marketdata.Trade) {
 	if c.Trades == 0 {
 		c.High, c.Low = t.Price, t.Price
 	}

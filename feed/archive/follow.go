@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
-	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 	"blockdesk/persist/projection"
@@ -131,7 +131,7 @@ func (f *follower) apply(e *event.Event) error {
 		return nil // no At
 	}
 	f.cursor.at = max(f.cursor.at, e.At)
-	t, ok := engine.TradeOf(e)
+	t, ok := marketdata.TradeOf(e)
 	if !ok || t.ID <= f.cursor.trade {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (f *follower) apply(e *event.Event) error {
 }
 
 // addToCandle adds a trade to the current candle of a series.
-func (f *follower) addToCandle(t *engine.Trade, at series) error {
+func (f *follower) addToCandle(t *marketdata.Trade, at series) error {
 	open := at.interval.openTime(t.At)
 	if open < f.cursor.gapEnd {
 		return nil // the candle would miss trades of the gap

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
@@ -64,7 +64,7 @@ func candlesEnd(in market.InstrumentID, i Interval) []byte {
 	return append(candleKey(nil, in, i, 0), 0)
 }
 
-func appendTrade(dst []byte, t *engine.Trade) []byte {
+func appendTrade(dst []byte, t *marketdata.Trade) []byte {
 	be := binary.BigEndian
 	dst = be.AppendUint64(dst, uint64(t.At))
 	dst = be.AppendUint64(dst, t.Seq)
@@ -77,12 +77,12 @@ func appendTrade(dst []byte, t *engine.Trade) []byte {
 	return dst
 }
 
-func parseTrade(key, value []byte) (t engine.Trade, err error) {
+func parseTrade(key, value []byte) (t marketdata.Trade, err error) {
 	be := binary.BigEndian
 	if len(key) != tradeKeySize || len(value) != tradeSize && len(value) != mirroredSize {
 		return t, fmt.Errorf("%w: trade: key of %d bytes, value of %d", ErrLayout, len(key), len(value))
 	}
-	t = engine.Trade{
+	t = marketdata.Trade{
 		ID: market.TradeID(^be.Uint64(key[3:])), At: int64(be.Uint64(value)), Seq: be.Uint64(value[8:]),
 		Price: market.Price(be.Uint64(value[16:])), Qty: market.Qty(be.Uint64(value[24:])), Side: market.Side(value[32]),
 	}

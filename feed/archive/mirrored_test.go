@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"blockdesk/engine"
 	"blockdesk/engine/event"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 	"blockdesk/persist/kv/kvtest"
 )
@@ -119,11 +119,11 @@ func TestPruneLeavesWhatAReconcileNeeds(t *testing.T) {
 
 // TestTradeRecords checks the stored format of a trade.
 func TestTradeRecords(t *testing.T) {
-	own := engine.Trade{ID: 7, Seq: 2, At: 1, Price: 3, Qty: 4, Side: market.Sell}
+	own := marketdata.Trade{ID: 7, Seq: 2, At: 1, Price: 3, Qty: 4, Side: market.Sell}
 	mirrored := own
 	mirrored.Ordinal = 5
 	for _, c := range []struct {
-		trade engine.Trade
+		trade marketdata.Trade
 		want  string
 	}{
 		{own, "0000000000000001" + "0000000000000002" + "0000000000000003" + "0000000000000004" + "02"},

@@ -11,16 +11,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
 
-// Source is where snapshots come from: engine.MarketData or feed.Feed. View may be called from
+// Source is where snapshots come from: marketdata.Data or feed.Feed. View may be called from
 // any goroutine; nil = nothing yet.
 type Source interface {
-	View(market.InstrumentID) *engine.View
+	View(market.InstrumentID) *marketdata.View
 }
 
 // Limits of market data.
@@ -63,14 +63,14 @@ type Books struct {
 
 // pendingUpdate has the changes of one instrument that are not sent yet.
 type pendingUpdate struct {
-	next   *engine.View
-	trades []engine.Trade // oldest first
+	next   *marketdata.View
+	trades []marketdata.Trade // oldest first
 }
 
 // channel is one stream of increments.
 type channel struct {
 	wire.BookFormat
-	last    *engine.View // the view that every member has, unless it is stale
+	last    *marketdata.View // the view that every member has, unless it is stale
 	members []*member
 }
 
@@ -96,7 +96,7 @@ func NewBooks(v *session.Server, source Source, instruments *market.Instruments,
 // Update stores a view, and never blocks for long. While there is no channel it does
 // nothing: a channel that begins counts itself before it reads its first view, which the
 // feed has stored before it calls.
-func (m *Books) Update(next *engine.View, trades []engine.Trade) {
+func (m *Books) Update(next *marketdata.View, trades []marketdata.Trade) {
 	if m.listening.Load() == 0 {
 		return
 	}
@@ -219,13 +219,13 @@ func (m *Books) send(to *member, msgType string, body []byte) error {
 }
 
 // view returns the present view of an instrument, an empty one before the first.
-func (m *Books) view(in *market.Instrument) *engine.View {
+func (m *Books) view(in *market.Instrument) *marketdata.View {
 	if m.source != nil {
 		if v := m.source.View(in.ID); v != nil {
 			return v
 		}
 	}
-	return &engine.View{Instrument: in.ID}
+	return &marketdata.View{Instrument: in.ID}
 }
 
 // subscribe adds a session to the channels of r and sends the snapshots.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
@@ -40,7 +40,7 @@ type BookFormat struct {
 
 // AppendSnapshot appends the body of a W after MDReqID's value: Symbol, one entry a
 // level, best first, and the last trade. A level is identified by its side and price.
-func (c *BookFormat) AppendSnapshot(dst []byte, v *engine.View) []byte {
+func (c *BookFormat) AppendSnapshot(dst []byte, v *marketdata.View) []byte {
 	bids, asks := topLevels(v.Bids, c.Depth), topLevels(v.Asks, c.Depth)
 	n := 0
 	if c.Kinds&KindBid != 0 {
@@ -76,7 +76,7 @@ func (c *BookFormat) AppendSnapshot(dst []byte, v *engine.View) []byte {
 // appendFeedPosition appends the position of v in the WebSocket's stream of the same
 // instrument: its epoch, and the seq of channel l2, or of trades if the request is for
 // trades alone.
-func (c *BookFormat) appendFeedPosition(dst []byte, v *engine.View) []byte {
+func (c *BookFormat) appendFeedPosition(dst []byte, v *marketdata.View) []byte {
 	if !c.custom {
 		return dst
 	}
@@ -97,7 +97,7 @@ func appendLevel(dst []byte, in *market.Instrument, l market.Level) []byte {
 	return in.AppendQty(append(dst, "\x01271="...), l.Qty)
 }
 
-func appendTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
+func appendTrade(dst []byte, in *market.Instrument, t *marketdata.Trade) []byte {
 	dst = appendLevel(dst, in, market.Level{Price: t.Price, Qty: t.Qty})
 	at := time.Unix(0, t.At).UTC()
 	dst = at.AppendFormat(append(dst, "\x01272="...), "20060102")
@@ -107,7 +107,7 @@ func appendTrade(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
 // AppendIncrement appends the body of an X after MDReqID's value: the changes from prev
 // to next that the format shows, then the trades after prev. It also returns the number
 // of entries; without any there is nothing to send.
-func (c *BookFormat) AppendIncrement(dst []byte, prev, next *engine.View, trades []engine.Trade) ([]byte, int) {
+func (c *BookFormat) AppendIncrement(dst []byte, prev, next *marketdata.View, trades []marketdata.Trade) ([]byte, int) {
 	e := entries{in: c.Instrument}
 	e.dst = append(c.appendFeedPosition(dst, next), "\x01268="...)
 	// The number of entries comes first: its digits are reserved, and the unused ones
@@ -185,7 +185,7 @@ func (e *entries) levels(side market.Side, prev, next []market.Level) {
 type MarketDataRequest struct {
 	ReqID       []byte // aliases the message
 	Action      byte   // SubscriptionRequestType (263)
-	depth       int    // levels a side, 1..engine.MaxDepth
+	depth       int    // levels a side, 1..marketdata.MaxDepth
 	kinds       EntryKinds
 	Custom      bool // the session's
 	Instruments []*market.Instrument
@@ -218,11 +218,11 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 			}
 		case 264:
 			n, err := strconv.Atoi(string(value))
-			if r.depth = n; err != nil || n < 0 || n > engine.MaxDepth {
-				note(Refuse('5', CodeInvalidField, "MarketDepth (264) %.20q: must be 0 (all levels) to %d", value, engine.MaxDepth))
+			if r.depth = n; err != nil || n < 0 || n > marketdata.MaxDepth {
+				note(Refuse('5', CodeInvalidField, "MarketDepth (264) %.20q: must be 0 (all levels) to %d", value, marketdata.MaxDepth))
 			}
 			if n == 0 {
-				r.depth = engine.MaxDepth
+				r.depth = marketdata.MaxDepth
 			}
 		case 265:
 			if string(value) != "1" {

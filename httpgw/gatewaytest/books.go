@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/market"
 )
 
 // Books is a catalog.Views whose views a test can change.
 type Books struct {
 	Set   *market.Instruments
-	Views [3]atomic.Pointer[engine.View]
+	Views [3]atomic.Pointer[marketdata.View]
 }
 
 // View returns the view of an instrument.
-func (b *Books) View(in market.InstrumentID) *engine.View { return b.Views[in].Load() }
+func (b *Books) View(in market.InstrumentID) *marketdata.View { return b.Views[in].Load() }
 
 // NewBooks returns three instruments, of which the first two have full views.
 func NewBooks(t testing.TB) *Books {
@@ -45,23 +46,23 @@ func NewBooks(t testing.TB) *Books {
 }
 
 // FullView returns a view with MaxDepth levels per side and MaxTape trades.
-func FullView(in market.InstrumentID, seq uint64) *engine.View {
-	v := &engine.View{
+func FullView(in market.InstrumentID, seq uint64) *marketdata.View {
+	v := &marketdata.View{
 		Instrument: in, Status: engine.StatusTrading, Epoch: 7, EngineSeq: 90_000 + seq,
 		At:       time.Date(2026, 11, 20, 12, 0, 0, 123456789, time.UTC).UnixNano(),
 		DepthSeq: seq, TradesSeq: seq + 1, TickerSeq: seq + 2,
 	}
-	for i := range market.Price(engine.MaxDepth) {
+	for i := range market.Price(marketdata.MaxDepth) {
 		v.Bids = append(v.Bids, market.Level{Price: 9_990 - i, Qty: market.Qty(24 + 3*i)})
 		v.Asks = append(v.Asks, market.Level{Price: 10_001 + i, Qty: market.Qty(31 + 7*i)})
 	}
-	for i := range engine.MaxTape {
-		v.Trades = append(v.Trades, engine.Trade{
+	for i := range marketdata.MaxTape {
+		v.Trades = append(v.Trades, marketdata.Trade{
 			ID: market.TradeID(500 - i), Seq: 80_000, At: v.At - int64(i)*1e9,
 			Price: 9_995 + market.Price(i%5), Qty: market.Qty(1 + i), Side: market.Side(1 + i%2),
 		})
 	}
-	v.Ticker = engine.Ticker{
+	v.Ticker = marketdata.Ticker{
 		Last: 9_995, LastQty: 1, LastAt: v.At, Open24h: 9_900, High24h: 10_100, Low24h: 9_800,
 		Volume24h: 4_000, QuoteVolume24h: market.Uint128{Lo: 39_980_000}, Trades24h: 77,
 	}

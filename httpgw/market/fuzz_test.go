@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/httpgw/wire"
 )
@@ -50,7 +50,7 @@ func FuzzDepthQuery(f *testing.F) {
 		}
 		// The limit stands last in the ETag.
 		limit, err := strconv.Atoi(string(bytes.Trim(p.ETag[bytes.LastIndexByte(p.ETag, '-')+1:], `"`)))
-		if len(d.Bids) > engine.MaxDepth || err != nil || limit < 1 || limit > MaxDepth {
+		if len(d.Bids) > marketdata.MaxDepth || err != nil || limit < 1 || limit > MaxDepth {
 			t.Fatalf("limit %d of %s", limit, p.ETag)
 		}
 	})

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strconv"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed/archive"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
@@ -18,7 +18,7 @@ var ErrLeaderOnly = errors.New("only the leader has this history")
 // for concurrent use and may read a disk.
 type History interface {
 	// Trades returns an instrument's trades before one (0: the newest), newest first.
-	Trades(in market.InstrumentID, before market.TradeID, limit int) ([]engine.Trade, error)
+	Trades(in market.InstrumentID, before market.TradeID, limit int) ([]marketdata.Trade, error)
 	// Candles returns candles that open before a time in Unix nanoseconds (0: the
 	// newest), oldest first.
 	Candles(in market.InstrumentID, i archive.Interval, before int64, limit int) ([]archive.Candle, error)
@@ -126,7 +126,7 @@ func candlesOf(h History, in *market.Instrument, i archive.Interval, list string
 // the request is refused.
 func (m *pages) serveTradesBefore(in *market.Instrument, before market.TradeID, limit int) (*wire.Page, *wire.Problem) {
 	v := m.view(in.ID)
-	var trades []engine.Trade
+	var trades []marketdata.Trade
 	if h := m.candles.history; h != nil {
 		behind, err := historyBehind(h, in.ID, v, before)
 		switch {
@@ -148,7 +148,7 @@ func (m *pages) serveTradesBefore(in *market.Instrument, before market.TradeID, 
 
 // historyBehind reports whether h may lack trades that precede a trade of the view.
 // Trades are stored in order, so none is missing if h has that trade itself.
-func historyBehind(h History, in market.InstrumentID, v *engine.View, before market.TradeID) (bool, error) {
+func historyBehind(h History, in market.InstrumentID, v *marketdata.View, before market.TradeID) (bool, error) {
 	if h.Cursor() >= seqBefore(v.Trades, before) {
 		return false, nil
 	}
@@ -158,7 +158,7 @@ func historyBehind(h History, in market.InstrumentID, v *engine.View, before mar
 
 // seqBefore returns a Seq by which all trades before the trade with the id before have
 // happened, from a view's trades, newest first.
-func seqBefore(trades []engine.Trade, before market.TradeID) (seq uint64) {
+func seqBefore(trades []marketdata.Trade, before market.TradeID) (seq uint64) {
 	for i := range trades {
 		if seq = trades[i].Seq; trades[i].ID < before {
 			break

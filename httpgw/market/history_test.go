@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed/archive"
 	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/httpgw/wire"
@@ -30,13 +30,13 @@ var historyEnd = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC).UnixNano()
 func (h *shortHistory) Version() uint64 { return h.version }
 func (h *shortHistory) Cursor() uint64  { return h.cursor }
 
-func (h *shortHistory) Trades(in market.InstrumentID, before market.TradeID, limit int) (out []engine.Trade, err error) {
+func (h *shortHistory) Trades(in market.InstrumentID, before market.TradeID, limit int) (out []marketdata.Trade, err error) {
 	h.asked++
 	if before == 0 || before > market.TradeID(h.trades)+1 {
 		before = market.TradeID(h.trades) + 1
 	}
 	for id := before - 1; in == 0 && id > 0 && len(out) < limit; id-- {
-		out = append(out, engine.Trade{ID: id, Seq: uint64(id), At: historyEnd, Price: 1_000_000, Qty: 2_000_000, Side: market.Sell})
+		out = append(out, marketdata.Trade{ID: id, Seq: uint64(id), At: historyEnd, Price: 1_000_000, Qty: 2_000_000, Side: market.Sell})
 	}
 	return out, h.fail
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"blockdesk/catalog"
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
@@ -43,7 +43,7 @@ type Endpoints struct {
 func New(o Options) *Endpoints { return &Endpoints{newPages(&o), o} }
 
 // View returns the newest view of an instrument, or an empty one before the first.
-func (e *Endpoints) View(id market.InstrumentID) *engine.View { return e.pages.view(id) }
+func (e *Endpoints) View(id market.InstrumentID) *marketdata.View { return e.pages.view(id) }
 
 // Routes returns the routes of the surface.
 func (e *Endpoints) Routes() []wire.Route {

@@ -7,6 +7,7 @@ import (
 
 	"blockdesk/catalog"
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
@@ -14,8 +15,8 @@ import (
 // oraclePage is the heartbeat of one second, with the views and facts it was made from.
 type oraclePage struct {
 	second int64
-	views  []*engine.View // by InstrumentID
-	facts  *catalog.Facts // nil = none
+	views  []*marketdata.View // by InstrumentID
+	facts  *catalog.Facts     // nil = none
 	page   *wire.Page
 }
 
@@ -34,7 +35,7 @@ type oraclePages struct {
 func (o *oraclePages) serve([]byte) (*wire.Page, *wire.Problem) {
 	now := o.now()
 	second := now / nanosPerSecond
-	views := make([]*engine.View, o.market.set.Len())
+	views := make([]*marketdata.View, o.market.set.Len())
 	for i := range views {
 		views[i] = o.market.view(market.InstrumentID(i))
 	}
@@ -53,7 +54,7 @@ func (o *oraclePages) serve([]byte) (*wire.Page, *wire.Problem) {
 const nanosPerSecond = 1_000_000_000
 
 // append renders the heartbeat at now, in Unix nanoseconds.
-func (o *oraclePages) append(dst []byte, now int64, views []*engine.View, facts *catalog.Facts) []byte {
+func (o *oraclePages) append(dst []byte, now int64, views []*marketdata.View, facts *catalog.Facts) []byte {
 	newest := uint64(0)
 	for _, v := range views {
 		newest = max(newest, v.EngineSeq)
@@ -77,7 +78,7 @@ func (o *oraclePages) append(dst []byte, now int64, views []*engine.View, facts 
 // appendOraclePair renders one pair. Its price is the last trade, else the middle of the
 // book, else null. Its price in dollars, the age of a mirrored pair, and whether a
 // mirrored book is live come from the catalog's facts of the cycle.
-func appendOraclePair(dst []byte, in *market.Instrument, v *engine.View, now int64, facts *catalog.Facts) []byte {
+func appendOraclePair(dst []byte, in *market.Instrument, v *marketdata.View, now int64, facts *catalog.Facts) []byte {
 	dst = append(append(dst, `{"symbol":"`...), in.Symbol...)
 	dst = append(append(dst, `","source":"`...), in.Source.String()...)
 	dst = append(append(dst, `","status":"`...), statusWord(v.Status)...)
@@ -139,7 +140,7 @@ func priceSource(last, bid, ask market.Price) string {
 
 // appendDegradation appends degradation_state, the last member of a pair: the catalog's
 // reasons and those of the view.
-func appendDegradation(dst []byte, v *engine.View, from string, reasons []string) []byte {
+func appendDegradation(dst []byte, v *marketdata.View, from string, reasons []string) []byte {
 	add := func(reason string) {
 		if !slices.Contains(reasons, reason) {
 			reasons = append(reasons, reason)

@@ -8,6 +8,7 @@ import (
 
 	"blockdesk/catalog"
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
@@ -51,7 +52,7 @@ func readHeartbeat(t *testing.T, o *oraclePages) (*wire.Page, *heartbeat) {
 func TestOracleHeartbeat(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	quoted, halted := *gatewaytest.FullView(2, 7), *gatewaytest.FullView(0, 9)
-	quoted.Trades, quoted.Ticker = nil, engine.Ticker{}
+	quoted.Trades, quoted.Ticker = nil, marketdata.Ticker{}
 	halted.Status = engine.StatusHalted
 	b.Views[1].Store(nil)
 	b.Views[2].Store(&quoted)
@@ -109,7 +110,7 @@ func TestOracleHeartbeat(t *testing.T) {
 func TestOracleOfTheChain(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	quoted := *gatewaytest.FullView(1, 7)
-	quoted.Trades, quoted.Ticker = nil, engine.Ticker{}
+	quoted.Trades, quoted.Ticker = nil, marketdata.Ticker{}
 	b.Views[1].Store(&quoted)
 	bid := catalog.Decimal{Units: market.Uint128{Lo: 1}}
 	for name, c := range map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"blockdesk/catalog"
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed/archive"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
@@ -22,7 +22,7 @@ type pageSlots [limitSlots]atomic.Pointer[slotPage]
 
 // slotPage is a page of one view and one limit.
 type slotPage struct {
-	view  *engine.View
+	view  *marketdata.View
 	limit int
 	page  *wire.Page
 }
@@ -37,7 +37,7 @@ type pages struct {
 	candles               candlePages
 	all                   *AllInstruments // nil: set is all there are
 	symbols               atomic.Pointer[symbolsPage]
-	emptyViews            []engine.View // by InstrumentID: before the first view
+	emptyViews            []marketdata.View // by InstrumentID: before the first view
 }
 
 type symbolsPage struct {
@@ -50,7 +50,7 @@ func newPages(o *Options) *pages {
 	m := &pages{
 		set: o.Instruments, views: o.Views, signatures: o.Signatures, all: o.All,
 		depth: make([]pageSlots, n), trades: make([]pageSlots, n), ticker: make([]pageSlots, n),
-		emptyViews: make([]engine.View, n),
+		emptyViews: make([]marketdata.View, n),
 		candles:    candlePages{history: o.History, slots: make([][archive.Day1]candleSlotPages, n)},
 	}
 	for i := range m.emptyViews {
@@ -59,7 +59,7 @@ func newPages(o *Options) *pages {
 	return m
 }
 
-func (m *pages) view(id market.InstrumentID) *engine.View {
+func (m *pages) view(id market.InstrumentID) *marketdata.View {
 	if v := m.views.View(id); v != nil {
 		return v
 	}
@@ -106,14 +106,14 @@ func (m *pages) serveTrades(query []byte) (*wire.Page, *wire.Problem) {
 }
 
 // appendTrades renders the newest limit trades of a view.
-func (m *pages) appendTrades(dst []byte, in *market.Instrument, v *engine.View, limit int) []byte {
+func (m *pages) appendTrades(dst []byte, in *market.Instrument, v *marketdata.View, limit int) []byte {
 	trades := v.Trades[:min(limit, len(v.Trades))]
 	return appendTradeList(appendHead(dst, in, v, v.TradesSeq), in, trades, m.signaturesOf(in, trades), limit)
 }
 
 // signaturesOf returns the transaction signatures of a mirrored instrument's trades,
 // newest first, or nil if none is known.
-func (m *pages) signaturesOf(in *market.Instrument, trades []engine.Trade) [][64]byte {
+func (m *pages) signaturesOf(in *market.Instrument, trades []marketdata.Trade) [][64]byte {
 	if m.signatures == nil || in.Source != market.Mirrored || len(trades) == 0 {
 		return nil
 	}
@@ -155,8 +155,8 @@ func (m *pages) serveTicker(query []byte) (*wire.Page, *wire.Problem) {
 
 // get returns the page of a view and limit, and renders it if it is not cached. The ETag
 // has everything that can differ: epoch, engine sequence, channel sequence and limit.
-func (s *pageSlots) get(in *market.Instrument, v *engine.View, seq uint64, limit int,
-	render func([]byte, *market.Instrument, *engine.View, int) []byte,
+func (s *pageSlots) get(in *market.Instrument, v *marketdata.View, seq uint64, limit int,
+	render func([]byte, *market.Instrument, *marketdata.View, int) []byte,
 ) *wire.Page {
 	slot := &s[limit%limitSlots]
 	old := slot.Load()

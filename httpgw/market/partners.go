@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"blockdesk/catalog"
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed/archive"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
@@ -182,7 +182,7 @@ func sideParam(query []byte) (market.Side, *wire.Problem) {
 // scan calls each with the trades of an instrument before one (0: all), newest first,
 // until it returns false or no trade is left. It refuses to read more than MaxPartnerScan;
 // field is the parameter to blame.
-func (p *partnerPages) scan(in *market.Instrument, before market.TradeID, field string, each func(*engine.Trade) bool) *wire.Problem {
+func (p *partnerPages) scan(in *market.Instrument, before market.TradeID, field string, each func(*marketdata.Trade) bool) *wire.Problem {
 	if p.history == nil {
 		v := p.market.view(in.ID)
 		for i := range v.Trades {
@@ -223,7 +223,7 @@ func (p *partnerPages) scan(in *market.Instrument, before market.TradeID, field 
 
 // appendPartnerTrade appends a trade as CoinGecko and CoinMarketCap do. They differ in the
 // names of the quote volume and of the time.
-func appendPartnerTrade(dst []byte, in *market.Instrument, t *engine.Trade, quote, at string) []byte {
+func appendPartnerTrade(dst []byte, in *market.Instrument, t *marketdata.Trade, quote, at string) []byte {
 	dst = strconv.AppendUint(append(dst, `{"trade_id":`...), uint64(t.ID), 10)
 	dst = in.AppendPrice(append(dst, `,"price":"`...), t.Price)
 	dst = in.AppendQty(append(dst, `","base_volume":"`...), t.Qty)
@@ -235,7 +235,7 @@ func appendPartnerTrade(dst []byte, in *market.Instrument, t *engine.Trade, quot
 }
 
 // appendQuoteAmount appends price × qty exactly.
-func appendQuoteAmount(dst []byte, in *market.Instrument, t *engine.Trade) []byte {
+func appendQuoteAmount(dst []byte, in *market.Instrument, t *marketdata.Trade) []byte {
 	return in.AppendTickLots(dst, market.Mul(uint64(t.Price), uint64(t.Qty)))
 }
 

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"blockdesk/catalog"
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
@@ -24,7 +24,7 @@ func (p *partnerPages) geckoBook(query []byte) (*wire.Page, *wire.Problem) {
 	return p.books[in.ID].get(in, v, v.DepthSeq, depth, appendGeckoBook), nil
 }
 
-func appendGeckoBook(dst []byte, in *market.Instrument, v *engine.View, limit int) []byte {
+func appendGeckoBook(dst []byte, in *market.Instrument, v *marketdata.View, limit int) []byte {
 	dst = append(append(dst, `{"ticker_id":"`...), catalog.Ticker(in.Symbol)...)
 	dst = appendMillisOf(append(dst, `","timestamp":`...), v.At)
 	dst = appendLevels(append(dst, `,"bids":`...), in, v.Bids, limit)
@@ -57,10 +57,10 @@ func (p *partnerPages) geckoTrades(query []byte) (*wire.Page, *wire.Problem) {
 	if bad != nil {
 		return nil, bad
 	}
-	var sides [market.Sell + 1][]engine.Trade
+	var sides [market.Sell + 1][]marketdata.Trade
 	full := func(s market.Side) bool { return q.side == s.Opposite() || len(sides[s]) == q.limit }
 	// end_time makes a search long, because the newest trades are read first.
-	bad = p.scan(q.in, 0, "end_time", func(t *engine.Trade) bool {
+	bad = p.scan(q.in, 0, "end_time", func(t *marketdata.Trade) bool {
 		if t.At < q.from {
 			return false
 		}

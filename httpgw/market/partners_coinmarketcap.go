@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
@@ -72,7 +72,7 @@ func (p *partnerPages) coinMarketCapTrades(segment, query []byte) (*wire.Page, *
 		return nil, bad
 	}
 	dst, read, count := append(make([]byte, 0, 8192), '['), 0, 0
-	bad = p.scan(in, market.TradeID(before), "before", func(t *engine.Trade) bool {
+	bad = p.scan(in, market.TradeID(before), "before", func(t *marketdata.Trade) bool {
 		if t.At < since {
 			return false
 		}

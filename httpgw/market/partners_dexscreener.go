@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"blockdesk/catalog"
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
@@ -30,10 +30,10 @@ func (p *partnerPages) latestBlock([]byte) (*wire.Page, *wire.Problem) {
 
 // newestTrade returns the newest trade of all instruments whose command is complete, or a
 // zero trade.
-func (p *partnerPages) newestTrade() (newest engine.Trade, bad *wire.Problem) {
+func (p *partnerPages) newestTrade() (newest marketdata.Trade, bad *wire.Problem) {
 	last := p.lastCompleteSeq()
 	for _, in := range p.instruments() {
-		bad = p.scan(in, 0, "", func(t *engine.Trade) bool {
+		bad = p.scan(in, 0, "", func(t *marketdata.Trade) bool {
 			if t.Seq > last {
 				return true
 			}
@@ -65,7 +65,7 @@ func (p *partnerPages) instruments() []*market.Instrument {
 	return all
 }
 
-func appendBlock(dst []byte, t *engine.Trade) []byte {
+func appendBlock(dst []byte, t *marketdata.Trade) []byte {
 	dst = strconv.AppendUint(append(dst, `{"blockNumber":`...), t.Seq, 10)
 	dst = strconv.AppendInt(append(dst, `,"blockTimestamp":`...), t.At/nanosPerSecond, 10)
 	return append(dst, '}')
@@ -95,7 +95,7 @@ func (p *partnerPages) screenerPair(query []byte) (*wire.Page, *wire.Problem) {
 
 // swap is a trade with its instrument, and its swap on the chain if it is known.
 type swap struct {
-	engine.Trade
+	marketdata.Trade
 	in    *market.Instrument
 	chain ChainSwap
 }
@@ -115,7 +115,7 @@ func (p *partnerPages) events(query []byte) (*wire.Page, *wire.Problem) {
 			return nil, historyFailed(err)
 		}
 		begin := len(all)
-		bad = p.scan(in, before, "toBlock", func(t *engine.Trade) bool {
+		bad = p.scan(in, before, "toBlock", func(t *marketdata.Trade) bool {
 			if t.Seq >= from && t.Seq <= to {
 				all = append(all, swap{Trade: *t, in: in})
 			}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/market"
 )
@@ -38,8 +38,8 @@ func TestChainSwapEvents(t *testing.T) {
 	}
 	p := &partnerPages{swaps: chainSwaps{known}}
 	trades := []swap{ // newest first, as they are read
-		{Trade: engine.Trade{ID: 8, Seq: 9, Ordinal: 2, Price: 3, Qty: 5, Side: market.Sell}, in: in},
-		{Trade: engine.Trade{ID: 7, Seq: 8, Ordinal: 1, Price: 3, Qty: 5, Side: market.Buy}, in: in},
+		{Trade: marketdata.Trade{ID: 8, Seq: 9, Ordinal: 2, Price: 3, Qty: 5, Side: market.Sell}, in: in},
+		{Trade: marketdata.Trade{ID: 7, Seq: 8, Ordinal: 1, Price: 3, Qty: 5, Side: market.Buy}, in: in},
 	}
 	p.addChainSwaps(in, trades)
 	var got struct {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
@@ -12,8 +13,8 @@ import (
 const (
 	// MaxDepth and MaxTrades are the largest limits of depth (docs/specification.md 8)
 	// and of trades (our choice: all that a view has).
-	MaxDepth  = engine.MaxDepth
-	MaxTrades = engine.MaxTape
+	MaxDepth  = marketdata.MaxDepth
+	MaxTrades = marketdata.MaxTape
 
 	defaultDepth  = 50
 	defaultTrades = 50
@@ -33,7 +34,7 @@ func appendTime(dst []byte, ns int64) []byte {
 }
 
 // appendHead appends the first members of every answer about one instrument.
-func appendHead(dst []byte, in *market.Instrument, v *engine.View, seq uint64) []byte {
+func appendHead(dst []byte, in *market.Instrument, v *marketdata.View, seq uint64) []byte {
 	dst = append(dst, `{"ok":true,"symbol":"`...)
 	dst = append(dst, in.Symbol...)
 	dst = append(dst, `","epoch":"e`...)
@@ -46,7 +47,7 @@ func appendHead(dst []byte, in *market.Instrument, v *engine.View, seq uint64) [
 	return appendTime(dst, v.At)
 }
 
-func appendDepth(dst []byte, in *market.Instrument, v *engine.View, limit int) []byte {
+func appendDepth(dst []byte, in *market.Instrument, v *marketdata.View, limit int) []byte {
 	dst = appendHead(dst, in, v, v.DepthSeq)
 	dst = append(dst, `,"bids":`...)
 	dst = appendLevels(dst, in, v.Bids, limit)
@@ -80,7 +81,7 @@ func appendLevels(dst []byte, in *market.Instrument, levels []market.Level, limi
 // trades. next_before is the cursor of the page of older trades, or null if there is none.
 // signatures are those of their transactions in the same order, zeros if unknown; nil means
 // not on a chain.
-func appendTradeList(dst []byte, in *market.Instrument, trades []engine.Trade, signatures [][64]byte, limit int) []byte {
+func appendTradeList(dst []byte, in *market.Instrument, trades []marketdata.Trade, signatures [][64]byte, limit int) []byte {
 	dst = append(dst, `,"next_before":`...)
 	if n := len(trades); n == limit {
 		dst = strconv.AppendUint(dst, uint64(trades[n-1].ID), 10)
@@ -118,7 +119,7 @@ func appendTradeList(dst []byte, in *market.Instrument, trades []engine.Trade, s
 
 // appendTicker renders the ticker. A price that does not exist (no trade, an empty side)
 // is null; a volume without trades is zero.
-func appendTicker(dst []byte, in *market.Instrument, v *engine.View, _ int) []byte {
+func appendTicker(dst []byte, in *market.Instrument, v *marketdata.View, _ int) []byte {
 	dst = appendHead(dst, in, v, v.TickerSeq)
 	t := &v.Ticker
 	dst = appendPrice(dst, `,"last":`, in, t.Last)

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/market"
 )
@@ -171,7 +172,7 @@ func TestTranscripts(t *testing.T) {
 				`,"source":"matched","status":"trading"}`,
 		},
 		{
-			"nothing yet", string(appendTicker(nil, b.Set.Get(2), &engine.View{}, 0)),
+			"nothing yet", string(appendTicker(nil, b.Set.Get(2), &marketdata.View{}, 0)),
 			`{"ok":true,"symbol":"EMPTY/USDC","epoch":"e0","seq":0,"engine_seq":0,"ts":null` +
 				`,"last":null,"last_qty":null,"last_ts":null,"bid":null,"bid_qty":null,"ask":null,"ask_qty":null` +
 				`,"mid":null,"spread":null,"open_24h":null,"high_24h":null,"low_24h":null` +
@@ -203,7 +204,7 @@ func drawInstrument(t *rapid.T) *market.Instrument {
 	return in
 }
 
-func drawView(t *rapid.T) *engine.View {
+func drawView(t *rapid.T) *marketdata.View {
 	price := rapid.Custom(func(t *rapid.T) market.Price {
 		return market.Price(rapid.Int64Range(1, int64(market.MaxPrice)).Draw(t, "price"))
 	})
@@ -214,21 +215,21 @@ func drawView(t *rapid.T) *engine.View {
 		return market.Level{Price: price.Draw(t, "p"), Qty: qty.Draw(t, "q")}
 	})
 	at := rapid.Int64Range(0, 1<<62)
-	trade := rapid.Custom(func(t *rapid.T) engine.Trade {
-		return engine.Trade{
+	trade := rapid.Custom(func(t *rapid.T) marketdata.Trade {
+		return marketdata.Trade{
 			ID: market.TradeID(rapid.Uint64().Draw(t, "id")), At: at.Draw(t, "at") + 1,
 			Price: price.Draw(t, "p"), Qty: qty.Draw(t, "q"), Side: market.Side(rapid.IntRange(1, 2).Draw(t, "side")),
 		}
 	})
-	return &engine.View{
+	return &marketdata.View{
 		Slot:  rapid.SampledFrom([]uint64{0, 1, 1<<64 - 1}).Draw(t, "slot"),
 		Epoch: rapid.Uint64().Draw(t, "epoch"), EngineSeq: rapid.Uint64().Draw(t, "engine seq"), At: at.Draw(t, "at"),
 		DepthSeq: rapid.Uint64().Draw(t, "depth seq"), TradesSeq: rapid.Uint64().Draw(t, "trades seq"),
 		TickerSeq: rapid.Uint64().Draw(t, "ticker seq"), Status: rapid.Uint8Range(0, 2).Draw(t, "status"),
-		Bids:   rapid.SliceOfN(level, 0, engine.MaxDepth).Draw(t, "bids"),
-		Asks:   rapid.SliceOfN(level, 0, engine.MaxDepth).Draw(t, "asks"),
-		Trades: rapid.SliceOfN(trade, 0, engine.MaxTape).Draw(t, "trades"),
-		Ticker: engine.Ticker{
+		Bids:   rapid.SliceOfN(level, 0, marketdata.MaxDepth).Draw(t, "bids"),
+		Asks:   rapid.SliceOfN(level, 0, marketdata.MaxDepth).Draw(t, "asks"),
+		Trades: rapid.SliceOfN(trade, 0, marketdata.MaxTape).Draw(t, "trades"),
+		Ticker: marketdata.Ticker{
 			Last: price.Draw(t, "last"), LastQty: qty.Draw(t, "last qty"), LastAt: at.Draw(t, "last at"),
 			Volume24h: qty.Draw(t, "volume"), Trades24h: rapid.Uint64().Draw(t, "n"),
 			QuoteVolume24h: market.Uint128{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")},
@@ -272,7 +273,7 @@ func TestRenderAgainstBig(t *testing.T) {
 	})
 }
 
-func checkHead(t *rapid.T, h head, v *engine.View, seq uint64) {
+func checkHead(t *rapid.T, h head, v *marketdata.View, seq uint64) {
 	t.Helper()
 	if !h.OK || h.Symbol != "A/B" || h.Seq != seq || h.EngineSeq != v.EngineSeq {
 		t.Fatalf("head %+v of view %+v", h, v)
@@ -294,7 +295,7 @@ func checkLevels(t *rapid.T, in *market.Instrument, got [][2]string, want []mark
 	}
 }
 
-func checkTrades(t *rapid.T, in *market.Instrument, v *engine.View, limit int) {
+func checkTrades(t *rapid.T, in *market.Instrument, v *marketdata.View, limit int) {
 	t.Helper()
 	var a tradesAnswer
 	decode(t, (&pages{}).appendTrades(nil, in, v, limit), &a)
@@ -316,7 +317,7 @@ func checkTrades(t *rapid.T, in *market.Instrument, v *engine.View, limit int) {
 	}
 }
 
-func checkTicker(t *rapid.T, in *market.Instrument, v *engine.View) {
+func checkTicker(t *rapid.T, in *market.Instrument, v *marketdata.View) {
 	t.Helper()
 	var a tickerAnswer
 	decode(t, appendTicker(nil, in, v, 0), &a)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"blockdesk/engine"
+	"blockdesk/engine/marketdata"
 	"blockdesk/feed/archive"
 	"blockdesk/httpgw/gatewaytest"
 	"blockdesk/market"
@@ -24,7 +24,7 @@ type barHistory struct {
 func (h *barHistory) Version() uint64 { return 1 }
 func (h *barHistory) Cursor() uint64  { return 1 }
 
-func (h *barHistory) Trades(market.InstrumentID, market.TradeID, int) ([]engine.Trade, error) {
+func (h *barHistory) Trades(market.InstrumentID, market.TradeID, int) ([]marketdata.Trade, error) {
 	return nil, h.fail
 }
 

@@ -20,7 +20,7 @@ type row struct {
 }
 
 var (
-	vocabulary = []string{"market", "engine/event", "engine/book", "engine/quotes", "engine/rfq"}
+	vocabulary = []string{"market", "engine/event", "engine/book", "engine/marketdata", "engine/quotes", "engine/rfq"}
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
 		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/leadership", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/wire", "fixgw/participants", "fixgw/messagelog", "fixgw/session", "fixgw/marketdata", "fixgw/fixclient", "fixgw/fixterm",
@@ -38,9 +38,11 @@ var table = []row{
 	{path: "engine/book", may: []string{"market", "engine/event"}, inner: true, pure: true},
 	{path: "engine/book/ladder", may: []string{"market", "engine/event", "engine/book"}, inner: true, pure: true},
 	{path: "engine/book/naive", may: []string{"market", "engine/event", "engine/book"}, inner: true, pure: true},
+	{path: "engine/codec", inner: true, pure: true},
+	{path: "engine/marketdata", may: []string{"market", "engine/event", "engine/book", "engine/codec"}, inner: true, pure: true},
 	{path: "engine/quotes", may: []string{"market", "engine/event", "engine/book"}, inner: true, pure: true},
 	{path: "engine/rfq", may: []string{"market", "engine/event"}, inner: true, pure: true},
-	{path: "engine", may: append([]string{"engine/book/ladder", "engine/book/naive"}, vocabulary...), inner: true},
+	{path: "engine", may: append([]string{"engine/book/ladder", "engine/book/naive", "engine/codec"}, vocabulary...), inner: true},
 
 	{path: "persist", may: append([]string{"persist/kv", "persist/projection"}, outer...)},
 	{path: "persist/kv"},         // the contract of a durable map

@@ -77,7 +77,7 @@
 // ids, so books, trades, tickets and checksums are equal. Submit returns ErrReadOnly. A
 // view's Seqs (DepthSeq, TradesSeq) are the leader's too, wherever the follower joined,
 // because they are a function of the journal and part of the snapshot
-// (engine.MarketData). So a client may move between leader and followers with `resume`; if
+// (marketdata.Data). So a client may move between leader and followers with `resume`; if
 // it is ahead of the new server it waits.
 //
 // Not comparable are the ticker's Seq, because a quiet market's minutes depend on each

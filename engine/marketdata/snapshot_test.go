@@ -1,4 +1,4 @@
-package engine
+package marketdata
 
 import (
 	"bytes"
@@ -9,71 +9,16 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
+	"blockdesk/engine/codec"
 	"blockdesk/engine/event"
 	"blockdesk/market"
 )
 
-// TestMarketDataSnapshot: restored market data continue exactly as the original, flushed or
-// not.
-func TestMarketDataSnapshot(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		flow := newFlow(rapid.Uint64().Draw(t, "seed"))
-		if rapid.Bool().Draw(t, "mirrored") {
-			flow = newMirrorFlow(rapid.Uint64().Draw(t, "seed"))
-		}
-		r := NewReplica(StateOptions{})
-		step := rapid.SampledFrom([]int64{1, minute / 3, 50 * minute}).Draw(t, "step")
-		flushEvery := rapid.SampledFrom([]int{1, 7, 1 << 30}).Draw(t, "flush every")
-		var seq uint64
-		run := func(n int, visit func([]event.Event)) {
-			for range n {
-				c := flow.next()
-				seq++
-				c.Seq, c.At = seq, int64(seq)*step
-				r.Apply(&c, visit)
-				if int(seq)%flushEvery == 0 {
-					r.Market.Flush(nil)
-				}
-			}
-		}
-		run(rapid.IntRange(0, 600).Draw(t, "before"), nil)
-		snapshot := r.Market.AppendSnapshot(nil)
-		m, rest, err := RestoreMarketData(append(slices.Clone(snapshot), "rest"...))
-		if err != nil || string(rest) != "rest" {
-			t.Fatalf("rest %q, err %v", rest, err)
-		}
-		run(rapid.IntRange(0, 300).Draw(t, "after"), func(events []event.Event) {
-			for i := range events {
-				m.Apply(&events[i])
-			}
-		})
-		if !bytes.Equal(m.AppendSnapshot(nil), r.Market.AppendSnapshot(nil)) {
-			t.Fatal("restored market data differ")
-		}
-		r.Market.Flush(nil)
-		m.Flush(nil)
-		for _, in := range r.State.Instruments() {
-			sameView(t, m.View(in.ID), r.Market.View(in.ID))
-		}
-	})
-}
-
-func sameView(t *rapid.T, got, want *View) {
-	if !slices.Equal(got.Bids, want.Bids) || !slices.Equal(got.Asks, want.Asks) ||
-		!slices.Equal(got.Trades, want.Trades) || got.Ticker != want.Ticker || got.Status != want.Status || got.Slot != want.Slot ||
-		got.Epoch != want.Epoch || got.DepthSeq != want.DepthSeq || got.TradesSeq != want.TradesSeq ||
-		got.EngineSeq != want.EngineSeq || got.At != want.At {
-		t.Fatalf("view %+v\nwant %+v", got, want)
-	}
-}
-
 // plainData returns a small market.
 func plainData() *mdEvents {
-	m := &mdEvents{md: NewMarketData(), at: 2 * minute}
+	m := &mdEvents{md: New(), at: 2 * minute}
 	m.apply(event.Event{Kind: event.EpochStarted, Other: 7})
-	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(StatusTrading)})
+	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(event.StatusTrading)})
 	m.rest(market.Buy, 10, 3)
 	m.rest(market.Sell, 12, 4)
 	m.rest(market.Sell, 13, 5)
@@ -116,7 +61,7 @@ func readsOld(t *testing.T, old string, data *mdEvents) {
 		t.Fatal(err)
 	}
 	restored := *data
-	if restored.md, _, err = RestoreMarketData(text); err != nil {
+	if restored.md, _, err = Restore(text); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range []*mdEvents{data, &restored} {
@@ -174,34 +119,32 @@ func TestRestoreMarketDataRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bad := slices.Clone(good)
 			spoil(bad)
-			if _, _, err := RestoreMarketData(bad); err == nil {
+			if _, _, err := Restore(bad); err == nil {
 				t.Fatal("was restored")
-			} else if !errors.Is(err, ErrSnapshot) && name != "a version to come" {
-				t.Fatalf("error %v is not ErrSnapshot", err)
+			} else if !errors.Is(err, codec.ErrSnapshot) && name != "a version to come" {
+				t.Fatalf("error %v is not codec.ErrSnapshot", err)
 			}
 		})
 	}
 	for n := range good {
-		if _, _, err := RestoreMarketData(good[:n]); err == nil {
+		if _, _, err := Restore(good[:n]); err == nil {
 			t.Fatalf("%d of %d bytes were restored", n, len(good))
 		}
 	}
 }
 
 func FuzzRestoreMarketData(f *testing.F) {
-	for _, flow := range []*flow{newFlow(1), newMirrorFlow(1)} {
-		r := NewReplica(StateOptions{})
-		for seq := uint64(1); seq < 400; seq++ {
-			c := flow.next()
-			c.Seq, c.At = seq, int64(seq)*minute/3
-			r.Apply(&c, nil)
-			if seq%100 == 1 {
-				f.Add(r.Market.AppendSnapshot(nil))
-			}
-		}
+	busy := newMDEvents()
+	for i := range market.Price(200) {
+		busy.rest(market.Buy, 100+i, 1)
+		busy.trade(market.Sell, 400+i%7, 2)
+		busy.at += minute / 3
+	}
+	for _, m := range []*mdEvents{plainData(), mirroredData(), busy} {
+		f.Add(m.md.AppendSnapshot(nil))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, rest, err := RestoreMarketData(data)
+		m, rest, err := Restore(data)
 		if err != nil {
 			return
 		}

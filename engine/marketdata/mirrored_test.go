@@ -1,4 +1,4 @@
-package engine
+package marketdata
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"blockdesk/engine/codec"
 	"blockdesk/engine/event"
 	"blockdesk/market"
 )
@@ -68,7 +69,7 @@ func TestSlotChangeOnly(t *testing.T) {
 	m.level(market.Buy, 100, 5)
 	m.mirrored(7)
 	first, _ := m.mustFlush(t)
-	m.at += 10 * second
+	m.at += minute / 6
 	m.mirrored(9)
 	v, trades := m.mustFlush(t)
 	if v.Slot != 9 || v.At != m.at || v.EngineSeq != m.seq || len(trades) != 0 {
@@ -114,9 +115,9 @@ func TestMirroredWindow(t *testing.T) {
 }
 
 func mirroredData() *mdEvents {
-	m := &mdEvents{md: NewMarketData(), at: 2 * minute}
+	m := &mdEvents{md: New(), at: 2 * minute}
 	m.apply(event.Event{Kind: event.EpochStarted, Other: 7})
-	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(StatusTrading)})
+	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(event.StatusTrading)})
 	m.level(market.Buy, 10, 3)
 	m.mirrored(9)
 	m.swap(5, minute, 12, 1)
@@ -156,48 +157,18 @@ func TestRestoreMirroredDataRefuses(t *testing.T) {
 	} {
 		bad := slices.Clone(good)
 		spoil(bad)
-		if _, rest, err := RestoreMarketData(bad); err == nil && len(rest) == 0 || err != nil && !errors.Is(err, ErrSnapshot) {
+		if _, rest, err := Restore(bad); err == nil && len(rest) == 0 || err != nil && !errors.Is(err, codec.ErrSnapshot) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for n := range good {
-		if _, _, err := RestoreMarketData(good[:n]); err == nil {
+		if _, _, err := Restore(good[:n]); err == nil {
 			t.Fatalf("%d of %d bytes were restored", n, len(good))
 		}
 	}
-	m, rest, err := RestoreMarketData(good)
+	m, rest, err := Restore(good)
 	if err != nil || len(rest) != 0 || !bytes.Equal(m.appendSnapshot(nil, marketVersion2), good) {
 		t.Errorf("the snapshot itself: %v", err)
 	}
 }
 
-// TestReplicaRefusesMismatchedMirror: a state and market data that are each valid, but of
-// different chains.
-func TestReplicaRefusesMismatchedMirror(t *testing.T) {
-	replica := func(slot uint64, bid market.Price) *Replica {
-		r := NewReplica(StateOptions{})
-		in := testInstrument(0)
-		in.Source = market.Mirrored
-		c, err := DefineInstrumentCommand(&in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		commands := append([]Command{c}, refreshCommands(t, &MirrorBook{Slot: slot, Bids: []market.Level{{Price: bid, Qty: 1}}})...)
-		for i := range commands {
-			commands[i].Seq = uint64(i + 1)
-			r.Apply(&commands[i], nil)
-		}
-		return r
-	}
-	for _, c := range []struct {
-		slot uint64
-		bid  market.Price
-		good bool
-	}{{5, 10, true}, {6, 10, false}, {5, 11, false}} {
-		r := replica(5, 10)
-		r.Market = replica(c.slot, c.bid).Market
-		if _, err := RestoreReplica(r.AppendSnapshot(nil), StateOptions{}); (err == nil) != c.good || err != nil && !errors.Is(err, ErrSnapshot) {
-			t.Errorf("slot %d, bid %d: %v", c.slot, c.bid, err)
-		}
-	}
-}

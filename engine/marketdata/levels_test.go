@@ -1,4 +1,4 @@
-package engine
+package marketdata
 
 import (
 	"math/rand/v2"
@@ -118,4 +118,20 @@ func TestDepthDelta(t *testing.T) {
 			}
 		}
 	})
+}
+
+// BenchmarkDeepBook adds and removes the worst of a hundred thousand levels,
+// where moving a sorted slice would cost most.
+func BenchmarkDeepBook(b *testing.B) {
+	var s levels
+	for i := range int64(100_000) {
+		s.add(2*i, 1)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		key := int64(i%1000)*2 + 1
+		s.add(key, 1)
+		s.add(key, -1)
+	}
 }

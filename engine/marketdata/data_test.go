@@ -1,4 +1,4 @@
-package engine
+package marketdata
 
 import (
 	"math"
@@ -6,9 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
-	"blockdesk/engine/book"
 	"blockdesk/engine/event"
 	"blockdesk/market"
 )
@@ -18,7 +15,7 @@ const minute = nanosPerMinute
 
 // mdEvents makes events as the engine does, with rising Seq and At: a Flush ends a batch.
 type mdEvents struct {
-	md    *MarketData
+	md    *Data
 	seq   uint64
 	at    int64
 	id    int64 // of the last trade
@@ -26,9 +23,9 @@ type mdEvents struct {
 }
 
 func newMDEvents() *mdEvents {
-	m := &mdEvents{md: NewMarketData(), at: 1_000 * windowMinutes * minute}
+	m := &mdEvents{md: New(), at: 1_000 * windowMinutes * minute}
 	m.apply(event.Event{Kind: event.EpochStarted, Other: 7})
-	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(StatusTrading)})
+	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(event.StatusTrading)})
 	m.md.Flush(nil)
 	m.ended = true
 	return m
@@ -108,7 +105,7 @@ func TestMarketDataEffects(t *testing.T) {
 		{"replenished", event.Event{Kind: event.Replenished, Side: market.Buy, Price: p, Qty: 9, Aux: 5}, 55},
 		{"triggered", event.Event{Kind: event.Triggered, Side: market.Buy, Price: p, Qty: 9, Aux: 99}, 50},
 		{"mass cancelled", event.Event{Kind: event.MassCancelled, Side: market.Buy, Qty: 9}, 50},
-		{"participant set", event.Event{Kind: event.ParticipantSet, Code: 1, Instrument: AllInstruments}, 50},
+		{"participant set", event.Event{Kind: event.ParticipantSet, Code: 1, Instrument: 0xffff}, 50},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMDEvents()
@@ -166,9 +163,9 @@ func TestMarketDataSeqs(t *testing.T) {
 	check("a first ask", 1, 0, 1)
 	m.trade(market.Buy, 105, 3)
 	check("a trade that leaves the book as it was", 1, 1, 1)
-	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(StatusHalted)})
+	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(event.StatusHalted)})
 	check("a halt, which the ticker shows", 0, 0, 1)
-	if m.md.View(0).Status != StatusHalted {
+	if m.md.View(0).Status != event.StatusHalted {
 		t.Fatal("the view does not say that the instrument is halted")
 	}
 	m.rest(market.Buy, 98, 5)
@@ -264,8 +261,8 @@ func TestMarketDataTape(t *testing.T) {
 
 // TestMarketDataBeforeFlush: a replay never flushes, and keeps only the tape.
 func TestMarketDataBeforeFlush(t *testing.T) {
-	m := &mdEvents{md: NewMarketData()}
-	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(StatusTrading)})
+	m := &mdEvents{md: New()}
+	m.apply(event.Event{Kind: event.InstrumentSet, Code: uint16(event.StatusTrading)})
 	for range 10 * MaxTape {
 		m.trade(market.Buy, 100, 1)
 	}
@@ -390,91 +387,3 @@ func TestMarketDataAllocations(t *testing.T) {
 	}
 }
 
-// TestMarketDataFollowsState runs random commands through a replica and compares market
-// data and books.
-func TestMarketDataFollowsState(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		flow := newMirrorFlow(rapid.Uint64().Draw(t, "seed"))
-		r := NewReplica(StateOptions{})
-		var seq uint64
-		for range rapid.IntRange(1, 30).Draw(t, "flushes") {
-			var want []Trade
-			for range rapid.IntRange(1, 40).Draw(t, "commands") {
-				c := flow.next()
-				seq++
-				c.Seq, c.At = seq, int64(seq)*minute/7
-				r.Apply(&c, func(events []event.Event) {
-					for i := range events {
-						if published, ok := TradeOf(&events[i]); ok {
-							want = append(want, published)
-						}
-					}
-				})
-			}
-			first := r.Market.View(0) == nil
-			var news []Trade
-			r.Market.Flush(func(prev, next *View, trades []Trade) {
-				news = append(news, trades...)
-				checkDelta(t, prev, next)
-			})
-			slices.SortFunc(news, func(a, b Trade) int { return int(a.ID) - int(b.ID) })
-			if !first && !slices.Equal(news, want) {
-				t.Fatalf("news %v, want %v", news, want)
-			}
-			for _, in := range r.State.Instruments() {
-				checkView(t, r.State, r.Market.View(in.ID))
-			}
-		}
-	})
-}
-
-func checkDelta(t *rapid.T, prev, next *View) {
-	if prev == nil || prev.Epoch != next.Epoch {
-		return
-	}
-	same := slices.Equal(prev.Bids, next.Bids) && slices.Equal(prev.Asks, next.Asks)
-	if !same && prev.DepthSeq >= next.DepthSeq {
-		t.Fatalf("depth seq %d after %d, and other levels", next.DepthSeq, prev.DepthSeq)
-	}
-	if slices.Equal(prev.Trades, next.Trades) != (prev.TradesSeq == next.TradesSeq) {
-		t.Fatalf("trades seq %d after %d", next.TradesSeq, prev.TradesSeq)
-	}
-}
-
-func checkView(t *rapid.T, s *State, v *View) {
-	sides := map[market.Side]map[market.Price]market.Qty{market.Buy: {}, market.Sell: {}}
-	s.Orders(v.Instrument, func(o book.LiveOrder) {
-		if !o.Waiting {
-			sides[o.Side][o.Price] += o.Shown
-		}
-	})
-	slot := uint64(0)
-	if m := s.instruments[v.Instrument].mirror; m != nil {
-		slot = m.slot
-		for _, l := range m.bids {
-			sides[market.Buy][l.Price] = l.Qty
-		}
-		for _, l := range m.asks {
-			sides[market.Sell][l.Price] = l.Qty
-		}
-	}
-	if v.Slot != slot {
-		t.Fatalf("slot %d, the state has %d", v.Slot, slot)
-	}
-	for side, levels := range map[market.Side][]market.Level{market.Buy: v.Bids, market.Sell: v.Asks} {
-		if len(levels) != min(len(sides[side]), MaxDepth) {
-			t.Fatalf("%s: %d levels, the book has %d", side, len(levels), len(sides[side]))
-		}
-		for i, l := range levels {
-			if sides[side][l.Price] != l.Qty {
-				t.Fatalf("%s: level %v, the book has %d", side, l, sides[side][l.Price])
-			}
-			if i > 0 && (levels[i-1].Price > l.Price) != (side == market.Buy) {
-				t.Fatalf("%s: level %d out of order: %v", side, i, levels)
-			}
-		}
-	}
-	if v.Status != s.Status(v.Instrument) || v.EngineSeq > s.Seq() {
-		t.Fatalf("status %d, seq %d; the state has %d, %d", v.Status, v.EngineSeq, s.Status(v.Instrument), s.Seq())
-	}
-}

@@ -1,4 +1,4 @@
-package engine
+package marketdata
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 	"blockdesk/market"
 )
 
-// MarketSink receives changes of market data on the feed's goroutine. It must not block. Its
+// Sink receives changes of market data on the feed's goroutine. It must not block. Its
 // arguments are immutable and may be kept.
-type MarketSink interface {
+type Sink interface {
 	// MarketUpdate replaces prev (nil: the first view) with next. trades are the trades in
 	// between, oldest first. If next.Epoch differs from prev.Epoch, all Seqs start again.
 	MarketUpdate(prev, next *View, trades []Trade)
 }
 
-// MarketData computes views from events: displayed book, last trades and 24 h ticker of every
+// Data computes views from events: displayed book, last trades and 24 h ticker of every
 // instrument. It is a function of the events (column L2 of the table in package event) and of
 // the calls of Advance.
 //
@@ -38,7 +38,7 @@ type MarketSink interface {
 //
 // One goroutine at a time. After the first Flush every trade is kept until the next, so Flush
 // must be called regularly; before it only the last MaxTape trades are kept.
-type MarketData struct {
+type Data struct {
 	epoch   uint64
 	seq     uint64 // of the last event
 	at      int64  // of the last event
@@ -89,11 +89,11 @@ type viewSeqs struct {
 	at                  int64
 }
 
-// NewMarketData returns a MarketData without instruments.
-func NewMarketData() *MarketData { return &MarketData{} }
+// New returns a Data without instruments.
+func New() *Data { return &Data{} }
 
 // Apply applies the next event.
-func (m *MarketData) Apply(e *event.Event) {
+func (m *Data) Apply(e *event.Event) {
 	m.seq = e.Seq
 	if e.Kind == event.Reference || e.Kind == event.Desk {
 		return // they have no At
@@ -138,7 +138,7 @@ func (m *MarketData) Apply(e *event.Event) {
 	}
 }
 
-func (m *MarketData) display(e *event.Event, side market.Side, delta int64) {
+func (m *Data) display(e *event.Event, side market.Side, delta int64) {
 	l := m.instrument(e.Instrument)
 	book, part, key := &l.bids, changedBids, int64(e.Price)
 	if side == market.Sell {
@@ -146,7 +146,7 @@ func (m *MarketData) display(e *event.Event, side market.Side, delta int64) {
 	}
 	rank, ok := book.add(key, delta)
 	if !ok {
-		panic(fmt.Sprintf("engine: seq %d takes %d from level %d of instrument %d, which has less",
+		panic(fmt.Sprintf("marketdata: seq %d takes %d from level %d of instrument %d, which has less",
 			e.Seq, -delta, e.Price, e.Instrument))
 	}
 	if rank < MaxDepth {
@@ -154,7 +154,7 @@ func (m *MarketData) display(e *event.Event, side market.Side, delta int64) {
 	}
 }
 
-func (m *MarketData) trade(e *event.Event) {
+func (m *Data) trade(e *event.Event) {
 	l := m.instrument(e.Instrument)
 	t, _ := TradeOf(e)
 	l.tape.add(t, m.flushed)
@@ -166,7 +166,7 @@ func (m *MarketData) trade(e *event.Event) {
 }
 
 // refresh applies the slot of a mirrored book, or records that more levels follow (more).
-func (m *MarketData) refresh(e *event.Event, more bool) {
+func (m *Data) refresh(e *event.Event, more bool) {
 	l := m.instrument(e.Instrument)
 	l.midRefresh = more
 	if !more && l.slot != e.Other {
@@ -177,7 +177,7 @@ func (m *MarketData) refresh(e *event.Event, more bool) {
 
 // Advance moves the 24 h windows to time at, Unix ns, as an event of that time would. In a
 // quiet market trades age only by it. A time before the latest one has no effect.
-func (m *MarketData) Advance(at int64) {
+func (m *Data) Advance(at int64) {
 	minute := at / nanosPerMinute
 	if minute <= m.minute {
 		return
@@ -192,23 +192,23 @@ func (m *MarketData) Advance(at int64) {
 
 // instrument returns the data of an instrument, creating it if need be. It panics on an id out
 // of range, because only a broken engine writes such an event.
-func (m *MarketData) instrument(id market.InstrumentID) *instrumentData {
+func (m *Data) instrument(id market.InstrumentID) *instrumentData {
 	if int(id) < len(m.data) && m.data[id] != nil {
 		return m.data[id]
 	}
 	if id >= market.MaxInstruments {
-		panic(fmt.Sprintf("engine: event of instrument %d, the highest id is %d", id, market.MaxInstruments-1))
+		panic(fmt.Sprintf("marketdata: event of instrument %d, the highest id is %d", id, market.MaxInstruments-1))
 	}
 	for len(m.data) <= int(id) {
 		m.data = append(m.data, nil)
 	}
-	m.data[id] = &instrumentData{id: id, status: StatusTrading}
+	m.data[id] = &instrumentData{id: id, status: event.StatusTrading}
 	return m.data[id]
 }
 
 // changedBy is markChanged for a change by an event: it also updates seqs. It counts a part
 // once a batch, at its first change, even if later events undo the change.
-func (m *MarketData) changedBy(l *instrumentData, c change) {
+func (m *Data) changedBy(l *instrumentData, c change) {
 	const depth = changedBids | changedAsks
 	s := &l.seqs
 	if s.at != m.at {
@@ -224,7 +224,7 @@ func (m *MarketData) changedBy(l *instrumentData, c change) {
 	m.markChanged(l, c)
 }
 
-func (m *MarketData) markChanged(l *instrumentData, c change) {
+func (m *Data) markChanged(l *instrumentData, c change) {
 	if l.changed == 0 {
 		m.changed = append(m.changed, l.id)
 	}
@@ -237,7 +237,7 @@ func (m *MarketData) markChanged(l *instrumentData, c change) {
 // as one. The first Flush passes no trades. An instrument in the middle of a refresh waits for
 // a later Flush. A view with only a new Slot has the Seqs of the last one; a view after several
 // batches may have skipped Seqs.
-func (m *MarketData) Flush(pub func(prev, next *View, trades []Trade)) {
+func (m *Data) Flush(pub func(prev, next *View, trades []Trade)) {
 	waiting := m.changed[:0]
 	for _, id := range m.changed {
 		l := m.data[id]
@@ -259,7 +259,7 @@ func (m *MarketData) Flush(pub func(prev, next *View, trades []Trade)) {
 }
 
 // render replaces the view of l if it is out of date, and reports whether it was.
-func (m *MarketData) render(l *instrumentData) bool {
+func (m *Data) render(l *instrumentData) bool {
 	parts, prev := l.changed, l.view
 	l.changed = 0
 	if prev == nil {
@@ -294,7 +294,7 @@ func (m *MarketData) render(l *instrumentData) bool {
 }
 
 // side returns the top of a side, which is old itself if nothing changed.
-func (m *MarketData) side(book *levels, sign market.Price, old []market.Level) []market.Level {
+func (m *Data) side(book *levels, sign market.Price, old []market.Level) []market.Level {
 	top := book.top(m.scratch[:0], MaxDepth, sign)
 	if slices.Equal(top, old) {
 		return old
@@ -317,9 +317,35 @@ func one(b bool) uint64 {
 }
 
 // View returns the last flushed view of an instrument, or nil.
-func (m *MarketData) View(in market.InstrumentID) *View {
+func (m *Data) View(in market.InstrumentID) *View {
 	if int(in) >= len(m.data) || m.data[in] == nil {
 		return nil
 	}
 	return m.data[in].view
+}
+
+// Position returns Seq and time of the last event, and the epoch.
+func (m *Data) Position() (seq uint64, at int64, epoch uint64) { return m.seq, m.at, m.epoch }
+
+// Len returns the number of instruments, known or not, up to the highest known one.
+func (m *Data) Len() int { return len(m.data) }
+
+// Whole is what the state of an engine has of an instrument too: its book in full depth.
+type Whole struct {
+	Status     uint8
+	Last       market.Price
+	Slot       uint64
+	Bids, Asks []market.Level
+}
+
+// Whole returns the market data of an instrument; false if it is unknown.
+func (m *Data) Whole(in market.InstrumentID) (w Whole, ok bool) {
+	if int(in) >= len(m.data) || m.data[in] == nil {
+		return w, false
+	}
+	l := m.data[in]
+	return Whole{
+		Status: l.status, Last: l.ticker.Last, Slot: l.slot,
+		Bids: l.bids.top(nil, l.bids.len(), +1), Asks: l.asks.top(nil, l.asks.len(), -1),
+	}, true
 }

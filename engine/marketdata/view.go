@@ -1,4 +1,7 @@
-package engine
+// Package marketdata computes what readers see of a market, as a function of the events of
+// an engine: displayed book, last trades and 24 h ticker of every instrument. Data applies
+// events; a View is what it publishes.
+package marketdata
 
 import (
 	"blockdesk/engine/event"
@@ -59,7 +62,7 @@ type Ticker struct {
 // once published: Bids, Asks and Trades must not be changed.
 type View struct {
 	Instrument market.InstrumentID
-	Status     uint8  // StatusTrading or StatusHalted
+	Status     uint8  // event.StatusTrading or event.StatusHalted
 	Epoch      uint64 // grows at every start of the engine
 	EngineSeq  uint64 // last command that changed this view; it includes all earlier ones
 	At         int64  // of that command

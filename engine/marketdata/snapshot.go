@@ -1,4 +1,4 @@
-package engine
+package marketdata
 
 import (
 	"bytes"
@@ -6,10 +6,11 @@ import (
 	"fmt"
 
 	"blockdesk/engine/book"
+	"blockdesk/engine/codec"
 	"blockdesk/market"
 )
 
-// MarketData's snapshot, version 3: what later events depend on, in one canonical order,
+// Data's snapshot, version 3: what later events depend on, in one canonical order,
 // without what was flushed. Little-endian; no checksum, because persist adds one.
 //
 //	header
@@ -63,11 +64,11 @@ const (
 )
 
 // AppendSnapshot appends the encoding of m and returns the extended slice.
-func (m *MarketData) AppendSnapshot(dst []byte) []byte { return m.appendSnapshot(dst, marketVersion) }
+func (m *Data) AppendSnapshot(dst []byte) []byte { return m.appendSnapshot(dst, marketVersion) }
 
-// appendSnapshot can also write older versions, so that RestoreMarketData can check that what
+// appendSnapshot can also write older versions, so that Restore can check that what
 // it has read is canonical.
-func (m *MarketData) appendSnapshot(dst []byte, version uint16) []byte {
+func (m *Data) appendSnapshot(dst []byte, version uint16) []byte {
 	le := binary.LittleEndian
 	dst = append(dst, marketMagic...)
 	dst = le.AppendUint16(dst, version)
@@ -151,24 +152,24 @@ func (s *levels) append(dst []byte, sign int64) []byte {
 	return dst
 }
 
-// RestoreMarketData decodes a snapshot and returns the rest of data. It refuses, with
-// ErrSnapshot, what AppendSnapshot cannot have written. Memory stays proportional to data. The
+// Restore decodes a snapshot and returns the rest of data. It refuses, with
+// codec.ErrSnapshot, what AppendSnapshot cannot have written. Memory stays proportional to data. The
 // next Flush makes a view of every instrument.
-func RestoreMarketData(data []byte) (*MarketData, []byte, error) {
-	r := &snapReader{data: data}
-	if string(r.take(4)) != marketMagic {
-		return nil, nil, fmt.Errorf("not a market data snapshot: %w", ErrSnapshot)
+func Restore(data []byte) (*Data, []byte, error) {
+	r := &codec.Reader{Data: data}
+	if string(r.Take(4)) != marketMagic {
+		return nil, nil, fmt.Errorf("not a market data snapshot: %w", codec.ErrSnapshot)
 	}
-	version := r.u16()
+	version := r.U16()
 	if version < marketVersion1 || version > marketVersion {
 		return nil, nil, fmt.Errorf("market data snapshot version %d, this program reads %d to %d: %w",
-			version, marketVersion1, marketVersion, ErrVersion)
+			version, marketVersion1, marketVersion, codec.ErrVersion)
 	}
-	m := NewMarketData()
-	count := int(r.u16())
-	m.epoch, m.seq, m.at = r.u64(), r.u64(), int64(r.u64())
-	if count > market.MaxInstruments || m.at < 0 || r.short {
-		return nil, nil, fmt.Errorf("market data header: %w", ErrSnapshot)
+	m := New()
+	count := int(r.U16())
+	m.epoch, m.seq, m.at = r.U64(), r.U64(), int64(r.U64())
+	if count > market.MaxInstruments || m.at < 0 || r.Short {
+		return nil, nil, fmt.Errorf("market data header: %w", codec.ErrSnapshot)
 	}
 	m.minute = m.at / nanosPerMinute
 	next, mirrors := 0, false
@@ -180,20 +181,20 @@ func RestoreMarketData(data []byte) (*MarketData, []byte, error) {
 		next = int(l.id) + 1
 		mirrors = mirrors || l.slot != 0 || len(l.tape.recent) > 0 && l.tape.recent[0].Ordinal != 0
 	}
-	used := data[:len(data)-len(r.data)]
-	if r.short || version == marketVersion2 && !mirrors ||
+	used := data[:len(data)-len(r.Data)]
+	if r.Short || version == marketVersion2 && !mirrors ||
 		!bytes.Equal(m.appendSnapshot(make([]byte, 0, len(used)), version), used) {
-		return nil, nil, fmt.Errorf("market data is not in canonical form: %w", ErrSnapshot)
+		return nil, nil, fmt.Errorf("market data is not in canonical form: %w", codec.ErrSnapshot)
 	}
-	return m, r.data, nil
+	return m, r.Data, nil
 }
 
 // restoreInstrument decodes an instrument, whose ID must be least or more.
-func (m *MarketData) restoreInstrument(r *snapReader, least int, version uint16) (*instrumentData, error) {
-	id, status, counted := market.InstrumentID(r.u16()), r.u8(), change(r.u8())
-	bids, asks := int(r.u32()), int(r.u32())
-	trades, buckets := int(r.u16()), int(r.u16())
-	ticker := Ticker{Last: market.Price(r.u64()), LastQty: market.Qty(r.u64()), LastAt: int64(r.u64())}
+func (m *Data) restoreInstrument(r *codec.Reader, least int, version uint16) (*instrumentData, error) {
+	id, status, counted := market.InstrumentID(r.U16()), r.U8(), change(r.U8())
+	bids, asks := int(r.U32()), int(r.U32())
+	trades, buckets := int(r.U16()), int(r.U16())
+	ticker := Ticker{Last: market.Price(r.U64()), LastQty: market.Qty(r.U64()), LastAt: int64(r.U64())}
 	size := (bids+asks)*levelSize + trades*tradeSize + buckets*bucketSize
 	if version > marketVersion1 {
 		size += slotSize + trades*ordinalSize
@@ -202,31 +203,31 @@ func (m *MarketData) restoreInstrument(r *snapReader, least int, version uint16)
 		size += viewSeqsSize
 	}
 	if int(id) < least || id >= market.MaxInstruments || trades > MaxTape || buckets > windowMinutes ||
-		size > len(r.data) || counted > changedAll || version <= marketVersion2 && counted != 0 || r.short {
-		return nil, fmt.Errorf("market data of instrument %d: %w", id, ErrSnapshot)
+		size > len(r.Data) || counted > changedAll || version <= marketVersion2 && counted != 0 || r.Short {
+		return nil, fmt.Errorf("market data of instrument %d: %w", id, codec.ErrSnapshot)
 	}
 	l := m.instrument(id)
 	l.status, l.ticker = status, ticker
 	if version > marketVersion1 {
-		l.slot = r.u64()
+		l.slot = r.U64()
 	}
 	l.counted, l.seqs = counted, viewSeqs{engineSeq: m.seq, at: m.at}
 	if version > marketVersion2 {
-		l.seqs = viewSeqs{depthSeq: r.u64(), tradesSeq: r.u64(), engineSeq: r.u64(), at: int64(r.u64())}
+		l.seqs = viewSeqs{depthSeq: r.U64(), tradesSeq: r.U64(), engineSeq: r.U64(), at: int64(r.U64())}
 	}
 	ok := l.bids.restore(r, bids, +1) && l.asks.restore(r, asks, -1) &&
 		l.tape.restore(r, trades, m.at, version > marketVersion1) && l.window.restore(r, buckets, m.minute)
 	if !ok || l.seqs.engineSeq > m.seq || l.seqs.at < 0 || l.seqs.at > m.at || ticker.Last < 0 || ticker.LastQty < 0 || ticker.LastAt < 0 || ticker.LastAt > m.at {
-		return nil, fmt.Errorf("market data of instrument %d: %w", id, ErrSnapshot)
+		return nil, fmt.Errorf("market data of instrument %d: %w", id, codec.ErrSnapshot)
 	}
 	l.window.sum(&l.ticker)
 	m.markChanged(l, changedAll)
 	return l, nil
 }
 
-func (s *levels) restore(r *snapReader, n int, sign int64) bool {
+func (s *levels) restore(r *codec.Reader, n int, sign int64) bool {
 	for i := range n {
-		price, qty := int64(r.u64()), int64(r.u64())
+		price, qty := int64(r.U64()), int64(r.U64())
 		key := sign * price
 		if price < 1 || price > int64(market.MaxPrice) || qty < 1 || qty > int64(book.MaxLevelQty) {
 			return false
@@ -247,16 +248,16 @@ func (s *levels) restore(r *snapReader, n int, sign int64) bool {
 	return true
 }
 
-func (t *tape) restore(r *snapReader, n int, latest int64, ordinals bool) bool {
+func (t *tape) restore(r *codec.Reader, n int, latest int64, ordinals bool) bool {
 	for range n {
 		trade := Trade{
-			ID: market.TradeID(r.u64()), Seq: r.u64(), At: int64(r.u64()),
-			Price: market.Price(r.u64()), Qty: market.Qty(r.u64()), Side: market.Side(r.u8()),
+			ID: market.TradeID(r.U64()), Seq: r.U64(), At: int64(r.U64()),
+			Price: market.Price(r.U64()), Qty: market.Qty(r.U64()), Side: market.Side(r.U8()),
 		}
 		if ordinals {
-			trade.Ordinal = r.u64()
+			trade.Ordinal = r.U64()
 		}
-		if trade.At < 0 || trade.At > latest || !validTrade(trade.Price, trade.Qty) || !trade.Side.Valid() {
+		if trade.At < 0 || trade.At > latest || !market.ValidTrade(trade.Price, trade.Qty) || !trade.Side.Valid() {
 			return false
 		}
 		t.add(trade, false)
@@ -264,16 +265,16 @@ func (t *tape) restore(r *snapReader, n int, latest int64, ordinals bool) bool {
 	return true
 }
 
-func (w *window) restore(r *snapReader, n int, newest int64) bool {
+func (w *window) restore(r *codec.Reader, n int, newest int64) bool {
 	oldest := newest - windowMinutes + 1
 	for range n {
 		b := bucket{
-			minute: int64(r.u64()), open: market.Price(r.u64()), high: market.Price(r.u64()),
-			low: market.Price(r.u64()), volume: market.Qty(r.u64()),
+			minute: int64(r.U64()), open: market.Price(r.U64()), high: market.Price(r.U64()),
+			low: market.Price(r.U64()), volume: market.Qty(r.U64()),
 		}
-		b.quote.Hi = r.u64()
-		b.quote.Lo = r.u64()
-		b.trades = r.u64()
+		b.quote.Hi = r.U64()
+		b.quote.Lo = r.U64()
+		b.trades = r.U64()
 		if b.minute < oldest || b.minute > newest || b.low < 1 || b.low > b.open || b.open > b.high ||
 			b.high > market.MaxPrice || b.volume < 1 || b.trades == 0 {
 			return false

@@ -1,4 +1,4 @@
-package engine
+package marketdata
 
 const (
 	// tapeBlock and recentBlock are the trades allocated at once.
