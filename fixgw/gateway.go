@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"blockdesk/engine"
 	"blockdesk/engine/event"
 	md "blockdesk/engine/marketdata"
 	"blockdesk/fixgw/history"
@@ -214,7 +213,7 @@ func (g *Gateway) DurableCursor() uint64 { return g.reporter.Store().DurableCurs
 // ResendRequest.
 func (g *Gateway) Replay(events []event.Event) error { return g.follower.Replay(events) }
 
-// MarketUpdate implements md.Sink: it publishes an instrument's new view.
+// MarketUpdate implements Sink of engine/marketdata: it publishes an instrument's new view.
 func (g *Gateway) MarketUpdate(_, next *md.View, trades []md.Trade) {
 	g.market.Update(next, trades)
 }
