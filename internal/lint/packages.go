@@ -20,7 +20,7 @@ type row struct {
 }
 
 var (
-	vocabulary = []string{"market", "engine/event", "engine/book", "engine/marketdata", "engine/quotes", "engine/rfq"}
+	vocabulary = []string{"market", "engine/event", "engine/book", "engine/marketdata", "engine/orders", "engine/quotes", "engine/rfq"}
 	outer      = append([]string{"engine"}, vocabulary...)
 	everything = append([]string{
 		"engine/book/ladder", "engine/book/naive", "persist", "persist/kv", "persist/projection", "persist/leadership", "persist/quorum", "persist/fanout", "desk", "feed", "fixgw", "fixgw/wire", "fixgw/participants", "fixgw/messagelog", "fixgw/session", "fixgw/marketdata", "fixgw/fixclient", "fixgw/fixterm",
@@ -39,7 +39,8 @@ var table = []row{
 	{path: "engine/book/ladder", may: []string{"market", "engine/event", "engine/book"}, inner: true, pure: true},
 	{path: "engine/book/naive", may: []string{"market", "engine/event", "engine/book"}, inner: true, pure: true},
 	{path: "engine/codec", inner: true, pure: true},
-	{path: "engine/marketdata", may: []string{"market", "engine/event", "engine/book", "engine/codec"}, inner: true, pure: true},
+	{path: "engine/marketdata", may: []string{"market", "engine/event", "engine/book", "engine/codec", "engine/orders"}, inner: true, pure: true},
+	{path: "engine/orders", may: []string{"market", "engine/event", "engine/book"}, inner: true, pure: true},
 	{path: "engine/quotes", may: []string{"market", "engine/event", "engine/book"}, inner: true, pure: true},
 	{path: "engine/rfq", may: []string{"market", "engine/event"}, inner: true, pure: true},
 	{path: "engine", may: append([]string{"engine/book/ladder", "engine/book/naive", "engine/codec"}, vocabulary...), inner: true},
