@@ -521,7 +521,7 @@ func sendPartial(t *testing.T, d *testFeed, clients, left int) (all []*rawClient
 // that nothing else uses memory meanwhile.
 func TestSlowFramesAreSmall(t *testing.T) {
 	const clients = 100
-	f, err := New(Options{Shards: 1}, instruments(), engine.NewMarketData(), 1)
+	f, err := New(Options{Shards: 1}, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
