@@ -67,8 +67,8 @@ func (b *Book) checkPages(seen map[int32]bool) error {
 			}
 		}
 	}
-	if used != t.count || b.base&pageMask != 0 {
-		return fmt.Errorf("%d levels in use, counted %d; base %d", used, t.count, b.base)
+	if used != t.count || b.width > window || b.width == window && b.base != b.target {
+		return fmt.Errorf("%d levels in use, counted %d; base %d, width %d, target %d", used, t.count, b.base, b.width, b.target)
 	}
 	return nil
 }
@@ -129,6 +129,9 @@ func (b *Book) checkSlab(seen map[int32]bool) error {
 		if e != 0 {
 			entries++
 		}
+	}
+	if err := b.checkGrowth(seen); err != nil {
+		return err
 	}
 	open, ending := map[market.ParticipantID]int32{}, map[market.ParticipantID]int32{}
 	for slot := range seen {
@@ -196,6 +199,35 @@ func (b *Book) checkSlab(seen map[int32]bool) error {
 	}
 	if free+b.live+1 != len(b.orders) || len(b.orders) != len(b.cold) {
 		return fmt.Errorf("%d free + %d live of %d slots", free, b.live, len(b.orders))
+	}
+	return nil
+}
+
+// checkGrowth checks that a table that grows has the live orders of the slots that it has
+// reached, and nothing else.
+func (b *Book) checkGrowth(seen map[int32]bool) error {
+	if b.general != (b.sweeping || b.growing != nil) {
+		return fmt.Errorf("general path %v, sweeping %v", b.general, b.sweeping)
+	}
+	g := b.growing
+	if g == nil {
+		return nil
+	}
+	moved := map[int32]bool{}
+	for _, e := range g.entries {
+		slot := int32(e & slotMask)
+		if e == 0 {
+			continue
+		}
+		if h := hashOf(b.orders[slot].id); moved[slot] || !seen[slot] || slot >= g.next || e != h&^slotMask|uint64(slot) {
+			return fmt.Errorf("entry of slot %d in the table that grows, next %d", slot, g.next)
+		}
+		moved[slot] = true
+	}
+	for slot := range seen {
+		if slot < g.next && !moved[slot] {
+			return fmt.Errorf("slot %d is missing in the table that grows, next %d", slot, g.next)
+		}
 	}
 	return nil
 }

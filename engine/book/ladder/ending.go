@@ -102,7 +102,7 @@ func (b *Book) EndLater(participant market.ParticipantID, side market.Side, reas
 	}
 	if n > 0 {
 		b.ending += n
-		b.sweeping = true
+		b.setSweeping(true)
 		b.resetPlaces()
 	}
 	return n
@@ -133,6 +133,11 @@ func (b *Book) resetPlaces() {
 	b.stopPlaces[market.Buy], b.stopPlaces[market.Sell] = 0, math.MaxInt64-1
 }
 
+func (b *Book) setSweeping(on bool) {
+	b.sweeping = on
+	b.general = on || b.growing != nil
+}
+
 // Sweeping reports whether there may be ending orders.
 func (b *Book) Sweeping() bool { return b.sweeping }
 
@@ -144,7 +149,8 @@ func (b *Book) Sweep(at int64, n int, seq uint64, out *event.Sink) int {
 		if overdue, li := b.expiries.ceil(b.sweptTo + 1); li != none && overdue <= at {
 			b.resetPlaces()
 		}
-		b.sweptTo, b.sweeping = at, true
+		b.sweptTo = at
+		b.setSweeping(true)
 	}
 	c := command{at, seq, out, b.instrument}
 	left := n
@@ -155,7 +161,8 @@ func (b *Book) Sweep(at int64, n int, seq uint64, out *event.Sink) int {
 		left = b.sweepStops(s, left, &c)
 	}
 	if !b.unswept() {
-		b.sweptTo, b.sweeping = 0, false
+		b.sweptTo = 0
+		b.setSweeping(false)
 	}
 	return n - left
 }
@@ -276,6 +283,6 @@ func (b *Book) importMark(slot int32, flags book.Flag) {
 	a.setReason(i, reason)
 	x.state ^= 1 << (genShift + uint(i))
 	b.ending++
-	b.sweeping = true
+	b.setSweeping(true)
 	b.resetPlaces()
 }

@@ -122,7 +122,7 @@ func (t *pageTable) previousPage(n int) int {
 }
 
 // near reports whether p lies in the window; its level is then window.at(p).
-func (b *Book) near(p market.Price) bool { return uint64(int64(p)-b.base) < window }
+func (b *Book) near(p market.Price) bool { return uint64(int64(p)-b.base) < b.width }
 
 // levelAt returns the level of p, or none if p is far and has no orders.
 func (b *Book) levelAt(p market.Price) int32 {
@@ -177,51 +177,107 @@ func (b *Book) farLevelFor(p market.Price, s market.Side) int32 {
 	return li
 }
 
-// slideToBest moves the window to the best price of side s if that price is outside and
-// orders near it are busy. A move touches up to one window of levels, so it waits until as
-// many operations have paid for a far look-up: a market that jumps back and forth costs at
-// most a constant factor more than one that stays outside.
+// slideToBest moves the window towards the best price of side s if that price is outside and
+// orders near it are busy, and reports whether p is now inside. A move touches up to slideStep
+// levels, so it waits until as many operations have paid for a far look-up: a market that
+// jumps back and forth costs at most a constant factor more than one that stays outside.
 func (b *Book) slideToBest(p market.Price, s market.Side) bool {
 	touch := p
 	if key := b.best[s&3]; key > sign(s)*int64(p) {
 		touch = market.Price(key * sign(s))
 	}
-	if d := int64(p - touch); d > window/2-1 || d < -window/2 || b.near(touch) || b.misses <= b.pages.count {
+	if d := int64(p - touch); d > window/2-1 || d < -window/2 || b.misses <= min(b.pages.count, slideStep) {
 		return false
 	}
-	b.slide((int64(touch) - window/2) &^ pageMask)
-	return true
+	switch {
+	case !b.near(touch):
+		b.target = (int64(touch) - window/2) &^ pageMask
+	case b.width == window:
+		return false
+	}
+	b.slide()
+	return b.near(p)
 }
 
-// slide moves the window to [base, base+window): levels that leave it go to the far tree,
-// far levels that it now covers come in. base is the first price of a page. A price keeps
-// its position, so the pages that stay do not move, and orders do not name their level.
-func (b *Book) slide(base int64) {
-	old := b.base
-	b.base, b.misses = base, 0
-	for left, i := b.pages.count, int(old&ringMask); left > 0; left-- {
-		i = (i + b.pages.up(i)) & ringMask
-		from := b.pages.at(market.Price(i))
-		if p := b.levels[from].price; !b.near(p) {
-			li := b.newLevel()
-			b.levels[li] = b.levels[from]
-			b.levels[from] = level{}
-			b.closed(from, p)
-			b.far.insert(int64(p), li)
+// slideStep is how many levels one command moves at most, in some ten microseconds.
+const slideStep = 64
+
+// slide moves the window to [target, target+window), or towards it by slideStep levels:
+// levels that leave it go to the far tree, then far levels that it covers come in. Until then
+// it is narrower. A price keeps its position, so the pages that stay do not move, and orders
+// do not name their level.
+func (b *Book) slide() {
+	b.misses = 0
+	left := slideStep
+	low, high := b.bounds()
+	for ; left > 0 && b.pages.count > 0 && (low < b.target || high >= b.target+window); left-- {
+		if low < b.target {
+			b.evict(low)
+		} else {
+			b.evict(high)
 		}
-		i = (i + 1) & ringMask
+		low, high = b.bounds()
 	}
-	for {
-		p, li := b.far.ceil(base)
-		if li == none || p >= base+window {
-			return
+	if b.pages.count == 0 {
+		b.base, b.width = b.target, 0
+	} else {
+		base := max(b.base, min(b.target, low))
+		end := min(b.base+int64(b.width), max(b.target+window, high+1))
+		b.base, b.width = base, uint64(end-base)
+	}
+	b.widen(left)
+}
+
+// bounds returns the lowest and the highest used price in the window.
+func (b *Book) bounds() (low, high int64) {
+	if b.pages.count == 0 {
+		return 0, 0
+	}
+	end := b.base + int64(b.width)
+	return b.base + int64(b.pages.up(int(b.base&ringMask))), end - 1 - int64(b.pages.down(int((end-1)&ringMask)))
+}
+
+// evict moves the used level of price p in the window to the far tree.
+func (b *Book) evict(p int64) {
+	li, from := b.newLevel(), b.pages.at(market.Price(p))
+	b.levels[li] = b.levels[from]
+	b.levels[from] = level{}
+	b.closed(from, market.Price(p))
+	b.far.insert(p, li)
+}
+
+// widen widens the window, which lies in its target, over at most left far levels.
+func (b *Book) widen(left int) {
+	for ; left > 0 && b.width < window; left-- {
+		end := b.base + int64(b.width)
+		if p, li := b.far.ceil(end); end < b.target+window {
+			if li == none || p >= b.target+window {
+				b.width = uint64(b.target + window - b.base)
+				continue
+			}
+			b.width = uint64(p + 1 - b.base)
+			b.comeIn(p, li)
+			continue
 		}
-		b.far.remove(p)
-		to := b.levelFor(market.Price(p), market.Buy)
-		b.levels[to] = b.levels[li]
-		b.opened(to, market.Price(p))
-		b.freeLevel(li)
+		p, li := b.far.floor(b.base - 1)
+		if li == none || p < b.target {
+			p, li = b.target, none
+		}
+		b.base, b.width = p, uint64(end-p)
+		b.comeIn(p, li)
 	}
+}
+
+// comeIn moves the far level li of price p, now in the window, to its page; none = nothing.
+func (b *Book) comeIn(p int64, li int32) {
+	if li == none {
+		return
+	}
+	b.far.remove(p)
+	to := b.levelFor(market.Price(p), market.Buy)
+	b.levels[to] = b.levels[li]
+	b.opened(to, market.Price(p))
+	b.freeLevel(li)
 }
 
 // newPage returns the first of 64 empty levels. It may grow b.levels.
@@ -230,6 +286,9 @@ func (b *Book) newPage() int32 {
 		b.freePages = b.levels[first].tail
 		b.levels[first].tail = 0
 		return first
+	}
+	if len(b.levels) >= 4*reserveAt && b.reserved == 0 {
+		b.reserve()
 	}
 	b.levels = append(b.levels, make([]level, pagePrices)...)
 	b.pages.used = append(b.pages.used, 0)
@@ -286,7 +345,7 @@ func (b *Book) after(p market.Price, s market.Side) int64 {
 
 func (b *Book) below(p int64) int64 {
 	best := int64(noBest)
-	if top := min(p, b.base+window) - 1; top >= b.base && b.pages.count > 0 {
+	if top := min(p, b.base+int64(b.width)) - 1; top >= b.base && b.pages.count > 0 {
 		if q := top - int64(b.pages.down(int(top&ringMask))); q >= b.base {
 			best = q
 		}
@@ -301,8 +360,9 @@ func (b *Book) below(p int64) int64 {
 
 func (b *Book) above(p int64) int64 {
 	best := int64(-noBest)
-	if low := max(p+1, b.base); low < b.base+window && b.pages.count > 0 {
-		if q := low + int64(b.pages.up(int(low&ringMask))); q < b.base+window {
+	end := b.base + int64(b.width)
+	if low := max(p+1, b.base); low < end && b.pages.count > 0 {
+		if q := low + int64(b.pages.up(int(low&ringMask))); q < end {
 			best = q
 		}
 	}

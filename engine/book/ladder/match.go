@@ -82,13 +82,6 @@ func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
 	b.elect(&t, c)
 }
 
-// growAccounts grows accounts to include the participant.
-func (b *Book) growAccounts(participant market.ParticipantID) {
-	for int(participant) >= len(b.accounts) {
-		b.accounts = append(b.accounts, account{})
-	}
-}
-
 // rejectReason returns why t, which is not in the book, must be rejected, and the limit
 // that it breaks. The reason of a FOK is that of a new order.
 func (b *Book) rejectReason(t *taker) (event.Reason, int64) {

@@ -96,6 +96,9 @@ func (b *Book) alloc() int32 {
 		b.free = b.orders[slot].next
 		return slot
 	}
+	if len(b.orders) >= reserveAt && b.reserved == 0 {
+		b.reserve()
+	}
 	b.orders = append(b.orders, order{})
 	b.cold = append(b.cold, cold{})
 	return int32(len(b.orders) - 1)
@@ -104,15 +107,14 @@ func (b *Book) alloc() int32 {
 // addOrder allocates a slot for a participant's new live order, and adds it to an expiry
 // bucket if it expires.
 func (b *Book) addOrder(id market.OrderID, participant market.ParticipantID, s market.Side, expireAt int64) int32 {
-	if b.live >= b.ids.limit {
-		b.ids.grow()
-		b.freeBelow = min(b.maxOrders, b.ids.limit)
+	if b.live >= b.freeBelow {
+		b.growIDs()
 	}
 	slot := b.alloc()
 	h := hashOf(id)
 	_, pos := b.find(id, h)
 	b.orders[slot].id = id
-	b.ids.put(pos, h, slot)
+	b.putID(pos, h, slot)
 	b.accounts[participant].open[(s-market.Buy)&1]++
 	b.live++
 	if expireAt != 0 {
@@ -125,7 +127,7 @@ func (b *Book) addOrder(id market.OrderID, participant market.ParticipantID, s m
 // the id table.
 func (b *Book) release(slot int32, at uint64) {
 	x := &b.orders[slot]
-	b.ids.deleteAt(at)
+	b.deleteID(at, slot)
 	a, i := &b.accounts[x.participant()], x.state>>qtyBits&1
 	if (x.state^a.marks)>>(genShift+i)&1 != 0 {
 		a.ending[i]--

@@ -2,6 +2,7 @@ package ladder
 
 import (
 	"fmt"
+	"runtime"
 
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
@@ -29,7 +30,10 @@ func (b *Book) SetLastTrade(p market.Price) { b.last = p }
 // them and rejects new orders until it has fewer.
 func (b *Book) SetMaxOrders(n int) {
 	b.maxOrders = n
-	b.freeBelow = min(n, b.ids.limit)
+	if b.reserved != 0 && b.reserved <= n {
+		b.reserve()
+	}
+	b.setFreeBelow()
 }
 
 // Best returns the best price of a side and the quantity displayed there.
@@ -55,6 +59,7 @@ func (b *Book) peek(p market.Price) int32 {
 
 // Depth writes the displayed levels of a side, best first, to dst[:0] up to cap(dst).
 func (b *Book) Depth(side market.Side, dst []market.Level) []market.Level {
+	defer runtime.KeepAlive(b) // its memory is released with it
 	dst = dst[:0]
 	for key := b.best[side&3]; key != noBest && len(dst) < cap(dst); {
 		p := market.Price(key * sign(side))
@@ -66,6 +71,7 @@ func (b *Book) Depth(side market.Side, dst []market.Level) []market.Level {
 
 // Get returns a live order as Export passes it.
 func (b *Book) Get(id market.OrderID) (book.LiveOrder, bool) {
+	defer runtime.KeepAlive(b) // its memory is released with it
 	slot, _ := b.find(id, hashOf(id))
 	if slot == 0 || b.sweeping && b.endReason(slot) != event.ReasonNone {
 		return book.LiveOrder{}, false
@@ -106,6 +112,7 @@ func (b *Book) liveOrder(slot int32) book.LiveOrder {
 
 // Export calls visit with every live order in canonical order.
 func (b *Book) Export(visit func(book.LiveOrder)) {
+	defer runtime.KeepAlive(b) // its memory is released with it
 	for s := market.Buy; s <= market.Sell; s++ {
 		for key := b.best[s]; key != noBest; {
 			p := market.Price(key * sign(s))
