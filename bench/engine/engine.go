@@ -25,12 +25,14 @@ type Benchmark struct {
 	Rounds   int    // ours and the yardstick in turn; the medians count; default 5
 	Arena    string // path of arena/normal.bin.zst; empty or absent leaves it out
 	RingRate int    // commands a second through both rings; default 1,000,000
+	// Parts to run, by name: flows, rings, pauses, scale; none = all.
+	Parts []string
 }
 
 // Run measures State.Apply, with risk, self-trade prevention, events and
 // their digest, against the bare ladder of yardstick on the same commands, in
 // turn; then the time from Submit to the event over both rings in spin mode; then
-// that time while 100,000 orders end at once.
+// that time while 100,000 orders end at once; then many instruments, participants and orders.
 func (o Benchmark) Run(ctx context.Context) (*bench.Report, error) {
 	if o.Commands == 0 {
 		o.Commands = 2_000_000
@@ -42,43 +44,46 @@ func (o Benchmark) Run(ctx context.Context) (*bench.Report, error) {
 		o.RingRate = 1_000_000
 	}
 	r := bench.NewReport("engine")
-	for path := flow.Paths; path > 0; path-- { // the hardest first
+	return r, bench.RunParts(ctx, o.Parts, []bench.Part{
+		{Name: "flows", Run: func(ctx context.Context) error { return o.flows(ctx, r) }},
+		{Name: "rings", Run: func(ctx context.Context) error {
+			return errors.Join(bareHop(r), ringLatency(ctx, r, o.RingRate))
+		}},
+		{Name: "pauses", Run: func(ctx context.Context) error { return pauses(ctx, r) }},
+		{Name: "scale", Run: func(ctx context.Context) error { return scale(ctx, r) }},
+	})
+}
+
+// flows compares the engine with the bare ladder on each flow, the hardest first.
+func (o Benchmark) flows(ctx context.Context, r *bench.Report) error {
+	for path := flow.Paths; path > 0; path-- {
 		mix, err := flow.NewMix(flow.MixOptions{Seed: 1, Path: path - 1})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		name := "mix"
 		if path-1 != flow.Still {
 			name += " " + (path - 1).String()
 		}
 		if err := compareEngine(ctx, r, name, mix.Setup(), mix.Take(o.Commands), o.Rounds); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if _, err := os.Stat(o.Arena); err == nil {
 		setup, commands, err := arenaCommands(o.Arena)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := compareEngine(ctx, r, "arena/normal", setup, commands, o.Rounds); err != nil {
-			return nil, err
+			return err
 		}
 	} else {
 		r.Notes = append(r.Notes, "arena/normal left out: its file is not here")
 	}
-	if err := bareHop(r); err != nil {
-		return nil, err
-	}
-	if err := ringLatency(ctx, r, o.RingRate); err != nil {
-		return nil, err
-	}
-	if err := pauses(ctx, r); err != nil {
-		return nil, err
-	}
 	r.Notes = append(r.Notes,
 		"mix: 48 % add, 42 % cancel, 10 % IOC, 500 ticks, 17,000 resting, 50 participants with all limits on, one instrument; the price stays, wanders, crashes or swings",
 		"ours: State.Apply with risk, self-trade prevention, 64-byte events and their digest, no rings, no journal; yardstick: bare ladder, same commands, nothing else")
-	return r, nil
+	return nil
 }
 
 // compareEngine times both on the same commands, a round each in turn, each

@@ -17,7 +17,7 @@ type MixOptions struct {
 	Seed         uint64
 	Resting      int // orders that rest, about; default 17,000
 	Ticks        int // prices in use, half of them a side; default 500
-	Participants int // default 50, at most engine.MaxParticipants
+	Participants int // default DefaultParticipants, at most engine.MaxParticipants
 	Instruments  int // default 1, at most market.MaxInstruments
 	// Path moves the price around which orders are placed. Default Still.
 	Path Path
@@ -78,6 +78,9 @@ func swing(middle market.Price, percent, n int) market.Price {
 	return middle + middle*market.Price(percent*up)/(100*quarter)
 }
 
+// DefaultParticipants is the number of participants of a Mix.
+const DefaultParticipants = 50
+
 const (
 	mixAdds    = 48 // of 100 commands
 	mixCancels = 42
@@ -122,14 +125,14 @@ func NewMix(o MixOptions) (*Mix, error) {
 		o.Ticks = 500
 	}
 	if o.Participants == 0 {
-		o.Participants = 50
+		o.Participants = DefaultParticipants
 	}
 	if o.Instruments == 0 {
 		o.Instruments = 1
 	}
 	switch {
-	case o.Resting < 1 || o.Resting > book.DefaultMaxOrders/2:
-		return nil, fmt.Errorf("resting %d: 1 to %d", o.Resting, book.DefaultMaxOrders/2)
+	case o.Resting < 1 || o.Resting > book.MaxMaxOrders/4:
+		return nil, fmt.Errorf("resting %d: 1 to %d", o.Resting, book.MaxMaxOrders/4)
 	case o.Ticks < 2 || o.Ticks > mixMiddle:
 		return nil, fmt.Errorf("ticks %d: 2 to %d", o.Ticks, mixMiddle)
 	case o.Participants < 1 || o.Participants > engine.MaxParticipants:
@@ -140,7 +143,7 @@ func NewMix(o MixOptions) (*Mix, error) {
 		return nil, fmt.Errorf("instruments %d: 1 to %d", o.Instruments, market.MaxInstruments)
 	}
 	m := &Mix{
-		o: o, rng: rand.New(rand.NewPCG(o.Seed, 0x6d6978)), state: engine.NewState(engine.StateOptions{}),
+		o: o, rng: rand.New(rand.NewPCG(o.Seed, 0x6d6978)), state: engine.NewState(engine.StateOptions{MaxOrders: max(book.DefaultMaxOrders, 2*o.Resting)}),
 		sink: event.NewGrowingSink(64), where: map[uint64]int{}, middle: mixMiddle,
 	}
 	m.middle = o.Path.at(m.rng, 0, m.middle)
@@ -153,6 +156,9 @@ func NewMix(o MixOptions) (*Mix, error) {
 // Setup returns the commands that come before Next: the epoch, the instruments,
 // the participants with all their limits on, and the orders that rest at first.
 func (m *Mix) Setup() []engine.Command { return m.setup }
+
+// Resting returns about how many orders rest.
+func (m *Mix) Resting() int { return m.o.Resting }
 
 // State returns the mix's own engine, as it is after the last command made.
 func (m *Mix) State() *engine.State { return m.state }
