@@ -16,8 +16,8 @@ import (
 )
 
 // The crash tests run on a file system in memory, which has no synced writes. These run on
-// the kernel's: an ext4 in an image file, of which a copy has what the disk had when the power
-// failed. What is only in the page cache is not in the copy.
+// the kernel's: an ext4 in an image file. A copy of the file is the disk after a power cut,
+// because the page cache is not in it.
 
 // powerDisk is a mounted ext4 whose power can fail.
 type powerDisk struct{ image, dir string }
