@@ -36,7 +36,7 @@ var table = []row{
 	{path: "market", inner: true, pure: true},
 	{path: "engine/event", may: []string{"market"}, inner: true, pure: true},
 	{path: "engine/book", may: []string{"market", "engine/event"}, inner: true, pure: true},
-	{path: "engine/book/ladder", may: []string{"market", "engine/event", "engine/book"}, inner: true, pure: true},
+	{path: "engine/book/ladder", may: []string{"market", "engine/event", "engine/book", "internal/addrspace"}, inner: true, pure: true},
 	{path: "engine/book/naive", may: []string{"market", "engine/event", "engine/book"}, inner: true, pure: true},
 	{path: "engine/codec", inner: true, pure: true},
 	{path: "engine/marketdata", may: []string{"market", "engine/event", "engine/book", "engine/codec", "engine/orders"}, inner: true, pure: true},
@@ -114,6 +114,7 @@ var table = []row{
 	// Tests that drive the built program, and what they share. All of it is tests.
 	{path: "e2e"},
 	{path: "internal", may: []string{"market"}},
+	{path: "internal/addrspace"}, // memory that slices grow into
 	{path: "internal/ratelimit"}, // grants to clients at a rate
 	{path: "internal/schedule"},  // items in the order in which they are due
 	{path: "internal/solana", may: []string{"market"}},

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"blockdesk/internal/addrspace"
 	"blockdesk/market"
 )
 
@@ -141,7 +142,7 @@ func (b *Book) growIDs() {
 		b.moveIDs()
 	case b.dropping != nil:
 		n := min(len(b.dropping), dropStep)
-		dropMemory(b.dropping[:n])
+		addrspace.Drop(b.dropping[:n])
 		if b.dropping = b.dropping[n:]; len(b.dropping) == 0 {
 			b.dropping = nil
 		}

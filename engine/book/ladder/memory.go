@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"unsafe"
 
+	"blockdesk/internal/addrspace"
 	"blockdesk/market"
 )
 
@@ -39,7 +40,7 @@ func (b *Book) reserve() {
 	size := room[order](b.reserved) + room[cold](b.reserved) + room[level](levels) + room[uint64](levels/pagePrices) +
 		room[account](maxAccounts) + len(trees)*room[node](b.reserved+1) + tables
 	old := b.memory
-	b.memory = reserveMemory(size)
+	b.memory = addrspace.Reserve(size)
 	if b.memory == nil {
 		b.tables = nil
 		return
@@ -59,9 +60,9 @@ func (b *Book) reserve() {
 		b.ids.entries = append([]uint64(nil), b.ids.entries...) // may be in old
 		b.growing, b.dropping = nil, nil
 		b.setFreeBelow()
-		releaseMemory(old)
+		addrspace.Release(old)
 	}
-	b.cleanup = runtime.AddCleanup(b, releaseMemory, b.memory)
+	b.cleanup = runtime.AddCleanup(b, addrspace.Release, b.memory)
 }
 
 // maxAccounts is the number of participants with the service, number 0.
