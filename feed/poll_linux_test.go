@@ -87,7 +87,7 @@ func processUsage() (bytes, goroutines int) {
 func TestIdleConnectionIsSmall(t *testing.T) {
 	const (
 		crowd = 1000
-		most  = 3 << 10 // bytes; the contract's limit is 10 KB
+		most  = 3 << 10 // bytes; the goal of bench/RESULTS.md is 10 KB
 	)
 	d := newTestFeed(t, func(o *Options) { o.MaxPerIP = 2 * crowd })
 	to := netip.MustParseAddrPort(d.addr)

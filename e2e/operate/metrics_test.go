@@ -172,12 +172,11 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// checkReference compares the table of docs/metrics.md with what there is;
+// checkReference compares the list of docs/metrics.md with what there is;
 // UPDATE_GOLDEN=1 writes it. The name of a counter ends in _total, a histogram says that
 // it is one, and everything else is a gauge.
 func checkReference(t *testing.T, known map[string]*family) {
-	var table strings.Builder
-	table.WriteString("| metric | meaning |\n|---|---|\n")
+	var list strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		f := known[name]
 		if !strings.HasPrefix(name, "blockdesk_") || strings.HasPrefix(f.help, "Deprecated:") {
@@ -195,22 +194,22 @@ func checkReference(t *testing.T, known map[string]*family) {
 		if f.kind == "histogram" {
 			help = "Histogram. " + help
 		}
-		fmt.Fprintf(&table, "| `%s` | %s |\n", shown, help)
+		fmt.Fprintf(&list, "- `%s`: %s\n", shown, help)
 	}
 	path := filepath.Join("..", "..", "docs", "metrics.md")
 	have := string(programtest.Must(os.ReadFile(path)))
-	begin, end := strings.Index(have, "| metric |"), strings.LastIndex(have, "|\n")+2
+	begin, end := strings.Index(have, "- `blockdesk_"), strings.LastIndex(have, ".\n")+2
 	if begin < 0 {
-		t.Fatal("docs/metrics.md has no table")
+		t.Fatal("docs/metrics.md has no list")
 	}
-	if have[begin:end] == table.String() {
+	if have[begin:end] == list.String() {
 		return
 	}
 	if os.Getenv("UPDATE_GOLDEN") == "" {
 		t.Errorf("docs/metrics.md is not what /metrics has: UPDATE_GOLDEN=1 go test ./e2e/operate -run TestMetrics writes it")
 		return
 	}
-	if err := os.WriteFile(path, []byte(have[:begin]+table.String()+have[end:]), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(have[:begin]+list.String()+have[end:]), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
