@@ -18,6 +18,7 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/engine/marketdata"
+	"blockdesk/engine/orders"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/session/sessiontest"
@@ -160,6 +161,7 @@ func (d *harness) start() {
 		replica.Apply(c, func(events []event.Event) {
 			for i := range events {
 				d.md.Apply(&events[i])
+				d.views.apply(&events[i])
 			}
 			if c.Seq > cursor {
 				if err := d.gateway.Replay(events); err != nil {
@@ -223,11 +225,13 @@ func (d *harness) runViews(c *engine.Consumer) error {
 		}
 		for i := range events {
 			d.md.Apply(&events[i])
+			d.views.apply(&events[i])
 			d.offers.apply(&events[i])
 		}
 		d.offers.publish()
 		c.Release(len(events))
 		d.md.Flush(func(prev, next *marketdata.View, trades []marketdata.Trade) {
+			d.views.addOrders(next)
 			d.views.last[next.Instrument].Store(next)
 			d.gateway.MarketUpdate(prev, next, trades)
 		})
@@ -236,7 +240,24 @@ func (d *harness) runViews(c *engine.Consumer) error {
 
 // views is what the feed is for the gateway.
 type views struct {
-	last [3]atomic.Pointer[marketdata.View]
+	last   [3]atomic.Pointer[marketdata.View]
+	orders [3]orders.Book
+}
+
+func (v *views) apply(e *event.Event) {
+	if int(e.Instrument) < len(v.orders) {
+		v.orders[e.Instrument].Apply(e)
+	}
+}
+
+func (v *views) addOrders(next *marketdata.View) {
+	b := &v.orders[next.Instrument]
+	next.Orders = &orders.Sides{Bids: b.Append(nil, market.Buy, next.Bids), Asks: b.Append(nil, market.Sell, next.Asks)}
+}
+
+// WantOrders: only the first two instruments are matched.
+func (v *views) WantOrders(in market.InstrumentID) (release func(), ok bool) {
+	return func() {}, in < 2
 }
 
 func (v *views) View(in market.InstrumentID) *marketdata.View { return v.last[in].Load() }

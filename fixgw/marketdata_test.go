@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"blockdesk/engine/marketdata"
+	"blockdesk/engine/orders"
 	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
 	"blockdesk/fixgw/wire/wiretest"
@@ -117,7 +118,8 @@ func TestMarketDataRefused(t *testing.T) {
 		{"262=r|263=1|264=101|265=1|" + rest, "5", `INVALID_FIELD: MarketDepth (264) "101": must be 0 (all levels) to 100`},
 		{"262=r|263=1|264=-1|265=1|" + rest, "5", `INVALID_FIELD: MarketDepth (264) "-1": must be 0 (all levels) to 100`},
 		{"262=r|263=1|264=1|265=0|" + rest, "6", `UNSUPPORTED: MDUpdateType (265) "0": only 1 (incremental)`},
-		{"262=r|263=1|264=1|265=1|266=N|" + rest, "7", `UNSUPPORTED: AggregatedBook (266) "N": only Y`},
+		{"262=r|263=0|264=1|266=N|" + rest, "7", "UNSUPPORTED: AggregatedBook (266) N: only with SubscriptionRequestType (263) 1"},
+		{"262=r|263=1|264=1|265=1|266=N|267=1|269=0|146=1|55=MIR/USDC|", "7", "UNSUPPORTED: AggregatedBook (266) N: MIR/USDC has no orders"},
 		{"262=r|263=1|264=1|265=1|267=1|269=3|146=1|55=SLUSD/USDC|", "8", `UNSUPPORTED: MDEntryType (269) "3": only 0, 1 and 2`},
 		{"262=r|263=1|264=1|265=1|267=1|269=0|146=3|55=SLUSD/USDC|55=92C/SLUSD|55=MIR/USDC|", "2", "OVERLOADED: more than 2 subscriptions of a session"},
 		{"262=" + strings.Repeat("r", wire.MaxMDReqID+1) + "|263=1|264=1|265=1|" + rest, "", "INVALID_FIELD: MDReqID (262): at most 64 bytes"},
@@ -200,6 +202,154 @@ func TestIncrementsFit(t *testing.T) {
 			now = next
 		}
 	})
+}
+
+// shownOrders is a client's idea of one side, order by order, built from W and X: the ids of
+// each price in priority, with their quantities.
+type shownOrders map[string][]orders.Order // by 269
+
+func (b shownOrders) apply(t testing.TB, in *market.Instrument, m sessiontest.Message) {
+	var o orders.Order
+	action, kind := "0", ""
+	end := func() {
+		if kind == "0" || kind == "1" {
+			b[kind] = applyOrder(t, b[kind], o, action, kind == "0")
+		}
+		kind = ""
+	}
+	if m.Get(35) == "W" {
+		b["0"], b["1"] = nil, nil
+	}
+	wire.EachField(m, func(tag int, value []byte) {
+		switch tag {
+		case 279:
+			end()
+			action = string(value)
+		case 269:
+			if m.Get(35) == "W" {
+				end()
+			}
+			kind, o = string(value), orders.Order{}
+		case 278, 37:
+			id, _ := strconv.ParseUint(string(value), 10, 64)
+			o.ID = market.OrderID(id)
+		case 270:
+			o.Price, _ = in.ParsePrice(value)
+		case 271:
+			o.Qty, _ = in.ParseQty(value)
+		}
+	})
+	end()
+}
+
+func applyOrder(t testing.TB, list []orders.Order, o orders.Order, action string, bids bool) []orders.Order {
+	at := slices.IndexFunc(list, func(x orders.Order) bool { return x.ID == o.ID })
+	switch {
+	case o.ID == 0, (action == "0") != (at < 0):
+		t.Fatalf("action %s on order %d, which is at %d of %v", action, o.ID, at, list)
+	case action == "2":
+		return slices.Delete(list, at, at+1)
+	case action == "1":
+		list[at] = o
+		return list
+	}
+	end := slices.IndexFunc(list, func(x orders.Order) bool { return x.Price != o.Price && x.Price < o.Price == bids })
+	if end < 0 {
+		end = len(list)
+	}
+	return slices.Insert(list, end, o)
+}
+
+// TestOrderIncrementsFit: whatever happens to the orders between two views, the increment
+// turns the client's orders into those of the view, in their priority.
+func TestOrderIncrementsFit(t *testing.T) {
+	t.Parallel()
+	in := wiretest.Instruments(t).Get(0)
+	rapid.Check(t, func(t *rapid.T) {
+		c := &wire.BookFormat{Instrument: in, Orders: true, Depth: rapid.IntRange(1, 5).Draw(t, "depth"), Kinds: wire.KindBid | wire.KindOffer | wire.KindTrade}
+		var lists [2][]orders.Order
+		id := market.OrderID(0)
+		change := func() {
+			for range rapid.IntRange(0, 6).Draw(t, "changes") {
+				side := rapid.IntRange(0, 1).Draw(t, "side")
+				list := slices.Clone(lists[side])
+				o := orders.Order{Price: market.Price(rapid.Int64Range(1, 6).Draw(t, "price")), Qty: market.Qty(rapid.Int64Range(1, 9).Draw(t, "qty"))}
+				if n := len(list); n > 0 && rapid.Bool().Draw(t, "leaves") {
+					at := rapid.IntRange(0, n-1).Draw(t, "at")
+					if o.ID = list[at].ID; rapid.Bool().Draw(t, "keeps its place") {
+						list[at].Qty = o.Qty
+						lists[side] = list
+						continue
+					}
+					list = slices.Delete(list, at, at+1)
+				}
+				if o.ID == 0 || rapid.Bool().Draw(t, "comes again") {
+					if o.ID == 0 {
+						id++
+						o.ID = id
+					}
+					list = applyOrder(tb{}, list, o, "0", side == 0)
+				}
+				lists[side] = list
+			}
+		}
+		view := func(seq uint64) *marketdata.View {
+			change()
+			return &marketdata.View{EngineSeq: seq, Orders: &orders.Sides{Bids: lists[0], Asks: lists[1]}}
+		}
+		body := func(msgType, rest string) sessiontest.Message {
+			m := wiretest.Message("35=" + msgType + "|34=2|49=A|52=20260101-00:00:00.000|56=B|262=r" + strings.ReplaceAll(rest, "\x01", "|") + "|")
+			if err := wiretest.StockChecker().Check(m); err != nil {
+				panic(fmt.Sprint(err, wiretest.Show(m)))
+			}
+			return m
+		}
+		now, shown := view(1), shownOrders{}
+		shown.apply(tb{}, in, body("W", string(c.AppendSnapshot(nil, now))))
+		for seq := uint64(2); seq < 6; seq++ {
+			next := view(seq)
+			if text, n := c.AppendIncrement(nil, now, next, nil); n > 0 {
+				shown.apply(tb{}, in, body("X", string(text)))
+			}
+			for i, list := range lists {
+				if want := orders.TopLevels(list, c.Depth); !slices.Equal(shown[strconv.Itoa(i)], want) {
+					t.Fatalf("side %d: the client has %v, the view %v", i, shown[strconv.Itoa(i)], want)
+				}
+			}
+			now = next
+		}
+	})
+}
+
+// TestMarketDataByOrder: with AggregatedBook (266) N a client sees each order, and its own by
+// their OrderID.
+func TestMarketDataByOrder(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
+	mm.order("b1", "1", "10", "1", "59=1|")
+	first := mm.want("150=0 11=b1").Get(37)
+	mm.order("b2", "1", "5", "1", "59=1|")
+	second := mm.want("150=0 11=b2").Get(37)
+	d.awaitView(0, "both orders", func(v *marketdata.View) bool { return len(v.Bids) == 1 && v.Bids[0].Qty == 1500 })
+	tk.send("V", "262=sub|263=1|264=0|265=1|266=N|267=2|269=0|269=1|146=1|55=SLUSD/USDC|")
+	m := tk.want("35=W 262=sub 268=2")
+	if text := m.String(); !strings.Contains(text, "269=0|270=1.0000|271=10.00|37="+first+"|269=0|270=1.0000|271=5.00|37="+second) {
+		t.Fatalf("snapshot %s", text)
+	}
+	mm.send("G", "11=b3|41=b1|55=SLUSD/USDC|54=1|38=12|40=2|44=1|59=1|"+now60) // to the back
+	m = tk.want("35=X 262=sub 268=2")
+	if text := m.String(); !strings.Contains(text, "279=2|269=0|278="+first+"|55=SLUSD/USDC|270=1.0000|279=0|269=0|278="+first+"|55=SLUSD/USDC|270=1.0000|271=12.00") {
+		t.Fatalf("increment %s", text)
+	}
+	tk.order("x", "2", "6", "1", "59=3|")
+	await.True(t, "the fills of both orders", func() bool {
+		m = tk.next()
+		return m.Get(35) == "X"
+	})
+	if text := m.String(); !strings.Contains(text, "279=2|269=0|278="+second) || !strings.Contains(text, "279=1|269=0|278="+first+"|55=SLUSD/USDC|270=1.0000|271=11.00") {
+		t.Fatalf("increment %s", text)
+	}
 }
 
 // tb fails by panicking, which rapid takes as a failure.

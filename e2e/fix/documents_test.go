@@ -408,8 +408,10 @@ var docExamples = []example{
 	{"trading-session-request", true, "35=g"},
 	{"trading-session", false, "35=h"},
 	{"market-data-request", true, "35=V 263=1"},
-	{"market-data-snapshot", false, "35=W"},
-	{"market-data-increment", false, "35=X 279=0 269=1"},
+	{"market-data-snapshot", false, "35=W 262=book-1"},
+	{"market-data-increment", false, "35=X 262=book-1 279=0 269=1"},
+	{"market-data-orders", false, "35=W 262=orders-1"},
+	{"market-data-order", false, "35=X 262=orders-1"},
 	{"market-data-reject", false, "35=Y"},
 }
 
@@ -545,10 +547,29 @@ func talkOrders(c *conversation, at, api string) {
 	a.Expect(map[int]string{35: "j"})
 	say(b, "V", "262=book-1|263=1|264=10|265=1|267=1|269=0|146=1|55="+programtest.Symbol+"|")
 	c.await(example{"market-data-reject", false, "35=Y"})
+	talkByOrder(c, a, b)
 	talkMassQuotes(a)
 	if err := a.Client.Resend(1, 0); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// talkByOrder has an order beside another one, for a client that sees orders.
+func talkByOrder(c *conversation, maker, reader *fixtest.Session) {
+	c.published(5)
+	say(maker, "D", "11=buy-4|55="+programtest.Symbol+"|54=1|60=T|38=15|40=2|44=0.9970|59=1|")
+	maker.Expect(map[int]string{35: "8", 150: "0"})
+	c.published(6)
+	say(reader, "V", "262=orders-1|263=1|264=10|265=1|266=N|267=2|269=0|269=1|146=1|55="+programtest.Symbol+"|")
+	c.await(example{"market-data-orders", false, "35=W 262=orders-1"})
+	say(maker, "D", "11=buy-5|55="+programtest.Symbol+"|54=1|60=T|38=30|40=2|44=0.9970|59=1|")
+	maker.Expect(map[int]string{35: "8", 150: "0"})
+	c.await(example{"market-data-order", false, "35=X 262=orders-1"})
+	say(reader, "V", "262=orders-1|263=2|264=10|265=1|267=1|269=0|146=1|55="+programtest.Symbol+"|")
+	say(maker, "q", "11=mass-2|530=1|55="+programtest.Symbol+"|60=T|")
+	maker.Expect(map[int]string{35: "8", 150: "4"})
+	maker.Expect(map[int]string{35: "8", 150: "4"})
+	maker.Expect(map[int]string{35: "r"})
 }
 
 // talkMassQuotes quotes, has an entry refused, and withdraws.

@@ -17,10 +17,13 @@ import (
 	"blockdesk/market"
 )
 
-// Source is where snapshots come from: marketdata.Data or feed.Feed. View may be called from
-// any goroutine; nil = nothing yet.
+// Source is where snapshots come from: feed.Feed. Its methods may be called from any goroutine.
+// A nil view = nothing yet.
 type Source interface {
 	View(market.InstrumentID) *marketdata.View
+	// WantOrders makes the views of an instrument have their orders, from one on that comes
+	// soon, until release is called; false = it has none.
+	WantOrders(market.InstrumentID) (release func(), ok bool)
 }
 
 // Limits of market data.
@@ -72,7 +75,12 @@ type channel struct {
 	wire.BookFormat
 	last    *marketdata.View // the view that every member has, unless it is stale
 	members []*member
+	release func() // of the source's orders; nil = the channel has levels
 }
+
+// ready reports whether last is complete: while it lacks the channel's orders, all members wait
+// for their snapshot.
+func (c *channel) ready() bool { return !c.Orders || c.last.Orders != nil }
 
 // member is one session's subscription to a channel.
 type member struct {
@@ -159,14 +167,18 @@ func (m *Books) publish() error {
 
 // advance brings the members of c to the view of b.
 func (m *Books) advance(c *channel, b *pendingUpdate) error {
-	if b.next.EngineSeq <= c.last.EngineSeq {
+	ready := c.ready()
+	switch {
+	case c.Orders && b.next.Orders == nil, ready && b.next.EngineSeq <= c.last.EngineSeq:
 		return nil
-	}
-	var entries int
-	m.body, entries = c.AppendIncrement(m.body[:0], c.last, b.next, b.trades)
-	c.last = b.next
-	if entries == 0 {
-		return nil
+	case !ready:
+		c.last = b.next
+	default:
+		var entries int
+		m.body, entries = c.AppendIncrement(m.body[:0], c.last, b.next, b.trades)
+		if c.last = b.next; entries == 0 {
+			return nil
+		}
 	}
 	for _, member := range c.members {
 		if member.behind() {
@@ -194,7 +206,7 @@ func (m *Books) refresh() error {
 	for _, requests := range m.subscriptions {
 		for _, members := range requests {
 			for _, member := range members {
-				if member.stale && !member.behind() {
+				if member.stale && member.channel.ready() && !member.behind() {
 					if err := m.snapshot(member); err != nil {
 						return err
 					}
@@ -209,7 +221,9 @@ func (m *Books) refresh() error {
 func (m *member) behind() bool { return m.session.Behind(StaleBytes) }
 
 func (m *Books) snapshot(to *member) error {
-	to.stale = false
+	if to.stale = !to.channel.ready(); to.stale {
+		return nil
+	}
 	return m.send(to, "W", to.channel.AppendSnapshot(nil, to.channel.last))
 }
 
@@ -258,7 +272,11 @@ func (m *Books) channel(in *market.Instrument, r *wire.MarketDataRequest) *chann
 		}
 	}
 	m.listening.Add(1)
-	c := &channel{BookFormat: format, last: m.view(in)}
+	c := &channel{BookFormat: format}
+	if c.Orders {
+		c.release, _ = m.source.WantOrders(in.ID)
+	}
+	c.last = m.view(in)
 	m.channels[in.ID] = append(m.channels[in.ID], c)
 	return c
 }
@@ -305,6 +323,9 @@ func (m *Books) remove(members []*member) {
 		if len(c.members) == 0 {
 			id := c.Instrument.ID
 			m.listening.Add(-1)
+			if c.release != nil {
+				c.release()
+			}
 			m.channels[id] = slices.DeleteFunc(m.channels[id], func(x *channel) bool { return x == c })
 			if len(m.channels[id]) == 0 {
 				delete(m.channels, id)
@@ -346,6 +367,11 @@ func (m *Books) Request(s *session.Session, frame []byte) *wire.Reject {
 	if used {
 		return m.refuse(s, &r, wire.Refuse('1', wire.CodeInvalidField, "MDReqID (262) %.64q is in use", r.ReqID))
 	}
+	if r.Orders {
+		if in := m.withoutOrders(&r); in != nil {
+			return m.refuse(s, &r, wire.Refuse('7', wire.CodeUnsupported, "AggregatedBook (266) N: %s has no orders", in.Symbol))
+		}
+	}
 	if r.Action == '0' {
 		for _, in := range r.Instruments {
 			format := r.Format(in)
@@ -360,6 +386,18 @@ func (m *Books) Request(s *session.Session, frame []byte) *wire.Reject {
 	}
 	if err := m.subscribe(s, &r); err != nil {
 		m.server.Fail(err)
+	}
+	return nil
+}
+
+// withoutOrders returns the first instrument of r whose source has no orders, or nil.
+func (m *Books) withoutOrders(r *wire.MarketDataRequest) *market.Instrument {
+	for _, in := range r.Instruments {
+		release, ok := m.source.WantOrders(in.ID)
+		if !ok {
+			return in
+		}
+		release()
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blockdesk/engine/marketdata"
+	"blockdesk/engine/orders"
 	"blockdesk/market"
 )
 
@@ -35,12 +36,22 @@ type BookFormat struct {
 	Instrument *market.Instrument
 	Depth      int // levels a side
 	Kinds      EntryKinds
-	custom     bool // with Epoch (5615) and FeedSeq (5616)
+	// Orders: an entry is an order, not a level. The views that are encoded must have orders.
+	Orders bool
+	custom bool // with Epoch (5615) and FeedSeq (5616)
 }
 
 // AppendSnapshot appends the body of a W after MDReqID's value: Symbol, one entry a
 // level, best first, and the last trade. A level is identified by its side and price.
 func (c *BookFormat) AppendSnapshot(dst []byte, v *marketdata.View) []byte {
+	trades := v.Trades
+	if c.Kinds&KindTrade == 0 {
+		trades = nil
+	}
+	trades = trades[:min(len(trades), 1)]
+	if c.Orders {
+		return c.appendOrders(dst, v, trades)
+	}
 	bids, asks := topLevels(v.Bids, c.Depth), topLevels(v.Asks, c.Depth)
 	n := 0
 	if c.Kinds&KindBid != 0 {
@@ -53,11 +64,6 @@ func (c *BookFormat) AppendSnapshot(dst []byte, v *marketdata.View) []byte {
 	} else {
 		asks = nil
 	}
-	trades := v.Trades
-	if c.Kinds&KindTrade == 0 {
-		trades = nil
-	}
-	trades = trades[:min(len(trades), 1)]
 	dst = c.appendFeedPosition(dst, v)
 	dst = append(append(dst, "\x0155="...), c.Instrument.Symbol...)
 	dst = strconv.AppendInt(append(dst, "\x01268="...), int64(n+len(trades)), 10)
@@ -114,16 +120,22 @@ func (c *BookFormat) AppendIncrement(dst []byte, prev, next *marketdata.View, tr
 	// removed at the end.
 	at := len(e.dst)
 	e.dst = append(e.dst, "0000000"...)
-	if c.Kinds&KindBid != 0 {
+	switch {
+	case c.Orders && c.Kinds&KindBid != 0:
+		e.orders(market.Buy, orders.TopLevels(prev.Orders.Bids, c.Depth), orders.TopLevels(next.Orders.Bids, c.Depth))
+	case c.Kinds&KindBid != 0:
 		e.levels(market.Buy, topLevels(prev.Bids, c.Depth), topLevels(next.Bids, c.Depth))
 	}
-	if c.Kinds&KindOffer != 0 {
+	switch {
+	case c.Orders && c.Kinds&KindOffer != 0:
+		e.orders(market.Sell, orders.TopLevels(prev.Orders.Asks, c.Depth), orders.TopLevels(next.Orders.Asks, c.Depth))
+	case c.Kinds&KindOffer != 0:
 		e.levels(market.Sell, topLevels(prev.Asks, c.Depth), topLevels(next.Asks, c.Depth))
 	}
 	if c.Kinds&KindTrade != 0 {
 		for i := range trades {
 			if t := &trades[i]; t.Seq > prev.EngineSeq {
-				e.dst = appendTrade(e.begin(mdNew, '2'), c.Instrument, t)
+				e.dst = appendTrade(e.begin(mdNew, '2', 0), c.Instrument, t)
 			}
 		}
 	}
@@ -141,20 +153,67 @@ type entries struct {
 	n   int
 }
 
-// begin appends the common fields of an entry.
-func (e *entries) begin(action, kind byte) []byte {
+// begin appends the common fields of an entry; id is that of an order, or 0.
+func (e *entries) begin(action, kind byte, id market.OrderID) []byte {
 	e.n++
 	e.dst = append(append(e.dst, "\x01279="...), action)
 	e.dst = append(append(e.dst, "\x01269="...), kind)
+	if id != 0 {
+		e.dst = strconv.AppendUint(append(e.dst, "\x01278="...), uint64(id), 10)
+	}
 	return append(append(e.dst, "\x0155="...), e.in.Symbol...)
+}
+
+// entryKind returns the MDEntryType (269) of a side.
+func entryKind(side market.Side) byte {
+	if side == market.Sell {
+		return '1'
+	}
+	return '0'
+}
+
+// orders appends the changes from the orders prev to next.
+func (e *entries) orders(side market.Side, prev, next []orders.Order) {
+	actions := [...]byte{orders.New: mdNew, orders.Update: mdChange, orders.Delete: mdDelete}
+	for _, c := range orders.AppendChanges(nil, side, prev, next) {
+		e.dst = e.begin(actions[c.Action], entryKind(side), c.ID)
+		if c.Action == orders.Delete {
+			e.dst = e.in.AppendPrice(append(e.dst, "\x01270="...), c.Price)
+		} else {
+			e.dst = appendLevel(e.dst, e.in, market.Level{Price: c.Price, Qty: c.Qty})
+		}
+	}
+}
+
+// appendOrders is AppendSnapshot with an entry an order, each price in priority. FIX 4.4 has no
+// MDEntryID in a W: the id is in OrderID (37).
+func (c *BookFormat) appendOrders(dst []byte, v *marketdata.View, trades []marketdata.Trade) []byte {
+	bids, asks := orders.TopLevels(v.Orders.Bids, c.Depth), orders.TopLevels(v.Orders.Asks, c.Depth)
+	if c.Kinds&KindBid == 0 {
+		bids = nil
+	}
+	if c.Kinds&KindOffer == 0 {
+		asks = nil
+	}
+	dst = c.appendFeedPosition(dst, v)
+	dst = append(append(dst, "\x0155="...), c.Instrument.Symbol...)
+	dst = strconv.AppendInt(append(dst, "\x01268="...), int64(len(bids)+len(asks)+len(trades)), 10)
+	for i, list := range [...][]orders.Order{bids, asks} {
+		for _, o := range list {
+			dst = append(append(dst, "\x01269="...), '0'+byte(i))
+			dst = appendLevel(dst, c.Instrument, market.Level{Price: o.Price, Qty: o.Qty})
+			dst = strconv.AppendUint(append(dst, "\x0137="...), uint64(o.ID), 10)
+		}
+	}
+	for i := range trades {
+		dst = appendTrade(append(dst, "\x01269=2"...), c.Instrument, &trades[i])
+	}
+	return dst
 }
 
 // levels appends the changes from the levels prev to next; both best first.
 func (e *entries) levels(side market.Side, prev, next []market.Level) {
-	kind := byte('0')
-	if side == market.Sell {
-		kind = '1'
-	}
+	kind := entryKind(side)
 	for len(prev) > 0 || len(next) > 0 {
 		var order int
 		switch {
@@ -167,14 +226,14 @@ func (e *entries) levels(side market.Side, prev, next []market.Level) {
 		}
 		switch {
 		case order < 0:
-			e.dst = e.in.AppendPrice(append(e.begin(mdDelete, kind), "\x01270="...), prev[0].Price)
+			e.dst = e.in.AppendPrice(append(e.begin(mdDelete, kind, 0), "\x01270="...), prev[0].Price)
 			prev = prev[1:]
 		case order > 0:
-			e.dst = appendLevel(e.begin(mdNew, kind), e.in, next[0])
+			e.dst = appendLevel(e.begin(mdNew, kind, 0), e.in, next[0])
 			next = next[1:]
 		default:
 			if prev[0].Qty != next[0].Qty {
-				e.dst = appendLevel(e.begin(mdChange, kind), e.in, next[0])
+				e.dst = appendLevel(e.begin(mdChange, kind, 0), e.in, next[0])
 			}
 			prev, next = prev[1:], next[1:]
 		}
@@ -187,13 +246,14 @@ type MarketDataRequest struct {
 	Action      byte   // SubscriptionRequestType (263)
 	depth       int    // levels a side, 1..marketdata.MaxDepth
 	kinds       EntryKinds
+	Orders      bool // AggregatedBook (266) N
 	Custom      bool // the session's
 	Instruments []*market.Instrument
 }
 
 // Format returns the format of the messages on one of its instruments.
 func (r *MarketDataRequest) Format(in *market.Instrument) BookFormat {
-	return BookFormat{Instrument: in, Depth: r.depth, Kinds: r.kinds, custom: r.Custom}
+	return BookFormat{Instrument: in, Depth: r.depth, Kinds: r.kinds, Orders: r.Orders, custom: r.Custom}
 }
 
 // DecodeMarketData reads a V that has passed the dictionary. An instrument that is named
@@ -229,8 +289,8 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 				note(Refuse('6', CodeUnsupported, "MDUpdateType (265) %.20q: only 1 (incremental)", value))
 			}
 		case 266:
-			if string(value) != "Y" {
-				note(Refuse('7', CodeUnsupported, "AggregatedBook (266) %.20q: only Y", value))
+			if r.Orders = string(value) == "N"; !r.Orders && string(value) != "Y" {
+				note(Refuse('7', CodeInvalidField, "AggregatedBook (266) %.20q: must be Y (levels) or N (orders)", value))
 			}
 		case 269:
 			switch string(value) {
@@ -254,6 +314,8 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 		return r, refusal
 	case asked == nil && (len(r.Instruments) == 0 || r.kinds == 0):
 		asked = Refuse(0, CodeMissingField, "Symbol (55) and MDEntryType (269)")
+	case asked == nil && r.Orders && r.Action == '0':
+		asked = Refuse('7', CodeUnsupported, "AggregatedBook (266) N: only with SubscriptionRequestType (263) 1")
 	}
 	return r, asked
 }
