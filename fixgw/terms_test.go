@@ -2,9 +2,12 @@ package fixgw
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"blockdesk/market"
 )
 
 // TestTermsAreRepeated: every report of an order has the fields that the order had, also
@@ -153,4 +156,51 @@ func TestSelfTradeType(t *testing.T) {
 	mm.want("35=8 11=b 150=4 58=self_trade")
 	mm.want("35=8 11=h 150=4 58=self_trade")
 	mm.none()
+}
+
+// TestCancelOnDisconnectOfAnOrder: an order says by itself whether it outlives the connection,
+// over the Logon, also if the service restarts in between.
+func TestCancelOnDisconnectOfAnOrder(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "NO"}, func(o *Options) { o.RestartGrace = time.Hour })
+	mm, no := d.dial("MM", nil), d.dial("NO", keep(1, 1))
+	for _, k := range []*client{mm, no} {
+		k.order("plain", "1", "1", "1", "59=1|")
+		k.want("35=8 11=plain 150=0")
+		k.order("ends", "1", "1", "1", "59=1|8013=Y|1=house|")
+		k.want("35=8 11=ends 150=0 1=house 8013=")
+		k.order("stays", "1", "1", "1", "59=1|8013=N|")
+		k.want("35=8 11=stays 150=0 8013=")
+	}
+	mm.order("bad", "1", "1", "1", "59=1|8013=X|")
+	mm.want("35=8 11=bad 150=8 103=11").Text(t, "INVALID_FIELD: CancelOrdersOnDisconnect (8013)")
+	mm.order("ends", "1", "1", "1", "59=1|8013=N|1=house|")
+	mm.want("35=8 11=ends 150=8 103=6")
+	mm.send("G", "11=g|41=stays|55=SLUSD/USDC|54=1|38=2|40=2|44=1|8013=Y|"+now60)
+	mm.want("35=9 11=g").Text(t, "UNSUPPORTED: CancelOrdersOnDisconnect (8013)")
+	mm.send("G", "11=stays-2|41=stays|55=SLUSD/USDC|54=1|38=2|40=2|44=1|"+now60)
+	mm.want("35=8 11=stays-2 150=5")
+	mm.c.Close()
+	d.awaitOrders(4) // what is MM's has ended but for stays-2
+	d.stop()
+	d.start()
+	if n := d.gateway.Stats().LiveOrders; n != 4 {
+		t.Fatalf("%d orders live after a restart, want 4", n)
+	}
+	d.stop()
+	d.options.RestartGrace = time.Millisecond
+	d.start()
+	d.awaitOrders(3) // the client of NO stays away
+	open := func(compID string) (ids []string) {
+		for _, o := range handlerOf(d.gateway.SessionNamed(compID)).orders.Open(func(market.InstrumentID, market.Side) bool { return true }) {
+			ids = append(ids, o.ClOrdID)
+		}
+		return ids
+	}
+	if got := open("MM"); !slices.Equal(got, []string{"stays-2"}) {
+		t.Errorf("MM has %v", got)
+	}
+	if got := open("NO"); !slices.Equal(got, []string{"plain", "stays"}) {
+		t.Errorf("NO has %v", got)
+	}
 }

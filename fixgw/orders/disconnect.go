@@ -44,15 +44,18 @@ func NewCanceller(entry *Entry, sessions session.Directory[Session], grace time.
 	return &Canceller{entry: entry, sessions: sessions, grace: grace, wake: make(chan struct{}, 1)}
 }
 
-// Cancel takes every order of s, accepted or on its way to the engine. It does not wait.
+// Cancel takes the orders of s, accepted or on its way to the engine, that are to end with its
+// connection: by their own CancelOrdersOnDisconnect (8013), else by that of the Logon. It does
+// not wait.
 func (w *Canceller) Cancel(s *Session) {
+	logon := s.CancelOnDisconnect.Load()
 	var tasks []pendingCancel
 	quotes := false
 	found := make(map[market.OrderID]bool)
 	// Requests first: one that is accepted meanwhile is an order afterwards.
 	s.Pending(func(r *reports.Request) {
-		quotes = quotes || r.MsgType == 'i'
-		if r.MsgType == 'D' {
+		quotes = quotes || logon && r.MsgType == 'i'
+		if r.MsgType == 'D' && r.Terms.OnDisconnect.Cancels(logon) {
 			found[r.ID] = true
 			tasks = append(tasks, pendingCancel{s, r.ID, r.Instrument})
 		}
@@ -61,8 +64,8 @@ func (w *Canceller) Cancel(s *Session) {
 	for id, o := range s.orders {
 		switch {
 		case o.QuoteSet != 0:
-			quotes = true
-		case !found[id]:
+			quotes = quotes || logon
+		case !found[id] && o.OnDisconnect.Cancels(logon):
 			tasks = append(tasks, pendingCancel{s, id, o.Instrument})
 		}
 	}
@@ -79,8 +82,8 @@ func (w *Canceller) Cancel(s *Session) {
 	}
 }
 
-// Run cancels until ctx ends. After the grace it also takes the sessions
-// with cancel on disconnect whose clients have not come back.
+// Run cancels until ctx ends. After the grace it also takes the sessions whose clients have
+// not come back.
 func (w *Canceller) Run(ctx context.Context) error {
 	grace := time.NewTimer(w.grace)
 	defer grace.Stop()
@@ -98,7 +101,7 @@ func (w *Canceller) Run(ctx context.Context) error {
 		case <-w.wake:
 		case <-grace.C:
 			for _, s := range w.sessions.All() {
-				if !s.Connected() && s.CancelOnDisconnect.Load() {
+				if !s.Connected() {
 					w.Cancel(s)
 				}
 			}

@@ -175,9 +175,11 @@ func (f *Reporter) orderTerms(s *Session) (t wire.OrderTerms) {
 	} else {
 		t.Display = e.Qty
 	}
-	if e.Other != 0 {
+	account, onDisconnect := unpackTerms(e.Other)
+	t.OnDisconnect = onDisconnect
+	if account != 0 {
 		var err error
-		if t.Account, err = s.accounts.text(e.Other); err != nil {
+		if t.Account, err = s.accounts.text(account); err != nil {
 			s.Fail(err)
 		}
 	}

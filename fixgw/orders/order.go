@@ -49,7 +49,7 @@ func (o *order) LiveUnder(clOrdID string) bool { return o.Live() && o.ClOrdID ==
 //
 // Version 2, of an order with terms, has between 57 and the ClOrdID:
 //
-//	57 stop i64 · 65 display i64 · 73 min i64 · 81 expiry i64 · 89 post-only ·
+//	57 stop i64 · 65 display i64 · 73 min i64 · 81 expiry i64 · 89 post-only | on disconnect << 1 ·
 //	90 length of account u8 · 91 account
 //
 // Version 3, of a quote's order, has between 57 and the QuoteID that last changed it:
@@ -88,18 +88,18 @@ func (o *order) appendRecord(dst []byte) []byte {
 		for _, n := range [...]int64{int64(o.Stop), int64(o.Display), int64(o.MinQty), o.ExpireAt} {
 			dst = binary.BigEndian.AppendUint64(dst, uint64(n))
 		}
-		postOnly := byte(0)
+		flags := byte(o.OnDisconnect) << 1
 		if o.PostOnly {
-			postOnly = 1
+			flags |= 1
 		}
-		dst = append(append(dst, postOnly, byte(len(o.Account))), o.Account...)
+		dst = append(append(dst, flags, byte(len(o.Account))), o.Account...)
 	}
 	return append(dst, o.ClOrdID...)
 }
 
 // parseOrderTerms reads the terms of a record of version 2, and returns the ClOrdID.
 func parseOrderTerms(value []byte, t *wire.OrderTerms) (clOrdID []byte, ok bool) {
-	if len(value) < orderRecordTermsSize || value[89] > 1 {
+	if len(value) < orderRecordTermsSize || !wire.OnDisconnect(value[89]>>1).Valid() {
 		return nil, false
 	}
 	number := func(at int) int64 { return int64(binary.BigEndian.Uint64(value[at:])) }
@@ -109,7 +109,7 @@ func parseOrderTerms(value []byte, t *wire.OrderTerms) (clOrdID []byte, ok bool)
 	}
 	*t = wire.OrderTerms{
 		Stop: market.Price(number(57)), Display: market.Qty(number(65)), MinQty: market.Qty(number(73)), ExpireAt: number(81),
-		PostOnly: value[89] == 1, Account: string(value[orderRecordTermsSize:end]),
+		PostOnly: value[89]&1 != 0, Account: string(value[orderRecordTermsSize:end]), OnDisconnect: wire.OnDisconnect(value[89] >> 1),
 	}
 	return value[end:], true
 }

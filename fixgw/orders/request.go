@@ -57,6 +57,13 @@ func (s *Session) newOrder(r *wire.OrderRequest) *wire.Reject {
 	if refusal == nil && order.Flags&book.FlagMinQty != 0 && s.entry.Format1 {
 		refusal = wire.Refuse(wire.OrdRejUnsupported, wire.CodeUnsupported, "MinQty (110): %s", rfq.ErrFormat)
 	}
+	var onDisconnect wire.OnDisconnect
+	if refusal == nil {
+		onDisconnect, refusal = r.OnDisconnect()
+	}
+	if refusal == nil && onDisconnect != wire.AsLogon && s.entry.Format1 {
+		refusal = wire.Refuse(wire.OrdRejUnsupported, wire.CodeUnsupported, "CancelOrdersOnDisconnect (8013): %s", rfq.ErrFormat)
+	}
 	account := uint64(0)
 	if refusal == nil {
 		account, refusal = s.numberAccount(r)
@@ -73,10 +80,23 @@ func (s *Session) newOrder(r *wire.OrderRequest) *wire.Reject {
 		ClOrdID: string(r.ClOrdID), MsgType: 'D', ID: order.ID, Content: content, Instrument: in.ID, Side: order.Side,
 		Terms: wire.AmendTarget{Type: order.Type, TIF: order.TIF, OrderTerms: wire.TermsOf(&order, string(r.Account))},
 	}
+	entry.Terms.OnDisconnect = onDisconnect
 	if entry.Terms.Any() && !s.entry.Format1 { // the reports repeat them
 		order.Flags |= book.FlagTerms
 	}
-	return s.submit(engine.NewOrder, in.ID, order, account, r, entry)
+	return s.submit(engine.NewOrder, in.ID, order, packTerms(account, onDisconnect), r, entry)
+}
+
+// The Arg of an order's command, and so Other of its event.Terms, has the number of its account,
+// and its OnDisconnect in the two highest bits: book.Order has no place for them.
+const onDisconnectShift = 62
+
+func packTerms(account uint64, d wire.OnDisconnect) uint64 {
+	return account | uint64(d)<<onDisconnectShift
+}
+
+func unpackTerms(arg uint64) (account uint64, d wire.OnDisconnect) {
+	return arg &^ (3 << onDisconnectShift), wire.OnDisconnect(arg >> onDisconnectShift)
 }
 
 // numberAccount returns the number of the Account of a D; 0 = it has none.
@@ -92,9 +112,9 @@ func (s *Session) numberAccount(r *wire.OrderRequest) (uint64, *wire.Refusal) {
 	return number, nil
 }
 
-// submit passes a command to the engine; account is that of a D.
-func (s *Session) submit(kind engine.Kind, in market.InstrumentID, o book.Order, account uint64, r *wire.OrderRequest, entry *reports.Request) *wire.Reject {
-	c := engine.Command{Kind: kind, Instrument: in, Origin: s.Number, Order: o, Arg: account}
+// submit passes a command to the engine; arg is packTerms of a D.
+func (s *Session) submit(kind engine.Kind, in market.InstrumentID, o book.Order, arg uint64, r *wire.OrderRequest, entry *reports.Request) *wire.Reject {
+	c := engine.Command{Kind: kind, Instrument: in, Origin: s.Number, Order: o, Arg: arg}
 	if !c.SetRef(r.ClOrdID) {
 		return wire.BusinessReject(wire.RejOther, r.ClOrdID, fmt.Sprintf("%s: ClOrdID (11): must be 1 to %d bytes", wire.CodeInvalidField, wire.MaxClOrdID))
 	}

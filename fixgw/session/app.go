@@ -30,7 +30,7 @@ func (a app) OnLogon(id quickfix.SessionID) {
 	}
 }
 
-// OnLogout ends the session's subscriptions and, if it wants that, its orders.
+// OnLogout ends the session's subscriptions, and the orders that are to end with it.
 func (a app) OnLogout(id quickfix.SessionID) {
 	s := a.server.SessionNamed(id.TargetCompID)
 	if s == nil || !s.end() {
@@ -38,7 +38,7 @@ func (a app) OnLogout(id quickfix.SessionID) {
 	}
 	a.server.options.Logger.Info("FIX session logged out", "comp_id", id.TargetCompID)
 	s.Handler.LoggedOut()
-	if s.CancelOnDisconnect.Load() && !a.server.stopping.Load() {
+	if !a.server.stopping.Load() {
 		s.Handler.CancelOrders()
 	}
 }

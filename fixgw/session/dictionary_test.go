@@ -50,7 +50,7 @@ var customFields = []struct {
 	{wire.TagProtectionQty, "ProtectionQty", "QTY", "i"},
 	{wire.TagProtectionMillis, "ProtectionMillis", "INT", "i"},
 	{wire.TagSelfTrade, "SelfTradeType", "CHAR", "D i"},
-	{wire.TagCancelOnDisconnect, "CancelOrdersOnDisconnect", "BOOLEAN", "A"},
+	{wire.TagCancelOnDisconnect, "CancelOrdersOnDisconnect", "BOOLEAN", "A D"},
 	{wire.TagDropCopy, "DropCopy", "BOOLEAN", "A"},
 	{wire.TagProtectionReset, "MMProtectionReset", "BOOLEAN", "i"},
 }

@@ -31,7 +31,7 @@ type Handler interface {
 	LogonFlagsChanged()
 	// LoggedOut ends what lives as long as a logon. The session's lock is not held.
 	LoggedOut()
-	// CancelOrders cancels the session's orders. Any goroutine.
+	// CancelOrders cancels the orders that are to end with the connection. Any goroutine.
 	CancelOrders()
 }
 
@@ -222,8 +222,8 @@ func (s *Session) remove() {
 	s.removed.Store(true)
 	switch {
 	case s.conn.Load() != nil:
-		s.kick(removedText) // OnLogout cancels its orders where it wants that
-	case s.CancelOnDisconnect.Load():
+		s.kick(removedText) // OnLogout cancels its orders
+	default:
 		s.Handler.CancelOrders() // the client left while the service was down
 	}
 }

@@ -61,6 +61,7 @@ type OrderRequest struct {
 	quoteID                       []byte
 	Account, currency             []byte
 	selfTrade                     []byte // SelfTradeType (7928)
+	onDisconnect                  []byte // CancelOrdersOnDisconnect (8013)
 	// unsupported is a field that asks for an execution which the book does not have; 0 =
 	// none.
 	unsupported int
@@ -117,6 +118,8 @@ func ScanOrderRequest(frame []byte) (r OrderRequest) {
 			r.currency = value
 		case TagSelfTrade:
 			r.selfTrade = value
+		case TagCancelOnDisconnect:
+			r.onDisconnect = value
 		default:
 			if r.unsupported == 0 && unsupportedBy(tag, value) {
 				r.unsupported = tag
@@ -173,47 +176,6 @@ func IsPrintable(text []byte) bool {
 	}
 	return true
 }
-
-// Content returns a hash of all fields that the gateway reads, except ClOrdID: texts by
-// their bytes, numbers by their values. Requests with different content have different ones.
-// It is stored with the answer; never 0.
-func (r *OrderRequest) Content(msgType byte) uint64 {
-	h := content(0).add([]byte{msgType})
-	for _, value := range [...][]byte{
-		r.OrigClOrdID, r.OrderID, r.Symbol, r.Side, number(r.qty), number(r.maxFloor), number(r.minQty), r.OrdType,
-		number(r.price), number(r.stop), r.tif, r.expireDate, r.expireTime, r.execInst, r.MassType, r.quoteID, r.Account,
-	} {
-		h = h.add(value)
-	}
-	if r.selfTrade != nil { // without it the hash is that of an older version
-		h = h.add(r.selfTrade)
-	}
-	return h.sum()
-}
-
-// number returns a decimal without the zeros that do not change its value: 007.500 is 7.5.
-func number(text []byte) []byte {
-	if bytes.IndexByte(text, '.') >= 0 {
-		text = bytes.TrimRight(bytes.TrimRight(text, "0"), ".")
-	}
-	return bytes.TrimLeft(text, "0")
-}
-
-// content is an FNV-1a hash of values.
-type content uint64
-
-func (h content) add(value []byte) content {
-	const offset, prime = 14695981039346656037, 1099511628211
-	if h == 0 {
-		h = offset
-	}
-	for _, c := range value {
-		h = (h ^ content(c)) * prime
-	}
-	return (h ^ SOH) * prime
-}
-
-func (h content) sum() uint64 { return max(1, uint64(h)) }
 
 // CheckClOrdID checks that the engine can carry the ClOrdID.
 func (r *OrderRequest) CheckClOrdID() *Refusal {
@@ -565,6 +527,9 @@ func (r *OrderRequest) checkUnchanged(t *AmendTarget, in *market.Instrument) *Re
 	}
 	if r.selfTrade != nil {
 		return cannot("SelfTradeType (7928)", r.selfTrade)
+	}
+	if r.onDisconnect != nil {
+		return cannot("CancelOrdersOnDisconnect (8013)", r.onDisconnect)
 	}
 	if r.tif != nil && (len(r.tif) != 1 || r.tif[0] != tifOf(t.TIF)) {
 		return cannot("TimeInForce (59)", r.tif)

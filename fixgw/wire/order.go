@@ -38,6 +38,38 @@ type OrderTerms struct {
 	ExpireAt int64        // ExpireTime (126) of a GTD order, Unix nanoseconds; 0 = none
 	PostOnly bool         // ExecInst (18) 6
 	Account  string       // Account (1); "" = none
+	// OnDisconnect is CancelOrdersOnDisconnect (8013) of the order; reports do not repeat it.
+	OnDisconnect OnDisconnect
+}
+
+// OnDisconnect says what becomes of an order when the connection of its session ends. The
+// numbers are on disk.
+type OnDisconnect uint8
+
+const (
+	AsLogon         OnDisconnect = 0 // as the last Logon has it
+	Cancelled       OnDisconnect = 1
+	Kept            OnDisconnect = 2
+	onDisconnectEnd OnDisconnect = 3
+)
+
+// Valid reports whether d is one of the constants.
+func (d OnDisconnect) Valid() bool { return d < onDisconnectEnd }
+
+// Cancels reports whether an order is cancelled; logon is that of the session's last Logon.
+func (d OnDisconnect) Cancels(logon bool) bool { return d == Cancelled || d == AsLogon && logon }
+
+// OnDisconnect reads CancelOrdersOnDisconnect (8013) of a D.
+func (r *OrderRequest) OnDisconnect() (OnDisconnect, *Refusal) {
+	switch {
+	case r.onDisconnect == nil:
+		return AsLogon, nil
+	case string(r.onDisconnect) == "Y":
+		return Cancelled, nil
+	case string(r.onDisconnect) == "N":
+		return Kept, nil
+	}
+	return 0, Refuse(OrdRejUnsupported, CodeInvalidField, "CancelOrdersOnDisconnect (8013) %.20q: must be Y or N", r.onDisconnect)
 }
 
 // Any reports whether there are terms.
