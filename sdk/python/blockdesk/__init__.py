@@ -14,7 +14,7 @@ from ._flows import VerifiedBuild, VerifiedClaim
 from ._rest import VERSION as __version__
 from ._rest import Retry
 from .aio import AsyncClient
-from .book import OrderBook
+from .book import BookOrder, OrderBook, OrdersBook
 from .client import Client
 from .errors import (
     ApiError,
@@ -40,6 +40,7 @@ from .feed import (
     BookEvent,
     Connected,
     Interruption,
+    OrdersEvent,
     StreamEvent,
     SubscriptionRefused,
     RfqTradesEvent,
@@ -62,6 +63,7 @@ __all__ = [
     "AsyncStream",
     "BlockdeskError",
     "BookEvent",
+    "BookOrder",
     "Client",
     "Conflict",
     "Connected",
@@ -79,6 +81,8 @@ __all__ = [
     "NotAdmitted",
     "NotFound",
     "OrderBook",
+    "OrdersBook",
+    "OrdersEvent",
     "PaymentFailed",
     "PaymentMismatch",
     "ProtocolError",

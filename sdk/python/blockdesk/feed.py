@@ -14,13 +14,13 @@ from decimal import Decimal
 from typing import Any, Optional, Union
 
 from ._decode import decode, loads
-from .book import OrderBook, OutOfStep
+from .book import OrderBook, OrdersBook, OutOfStep
 from .errors import BlockdeskError, ProtocolError, TransportError
 from .models import RfqTrade, Ticket
 
 #: Symbols and channels that there may be in one stream.
 MAX_SYMBOLS = 100
-CHANNELS = ("ticker", "l2", "trades", "tickets", "rfq_trades")
+CHANNELS = ("ticker", "l2", "l3", "trades", "tickets", "rfq_trades")
 DEPTHS = (10, 25, 50, 100)
 #: Heartbeats that a snapshot which was asked for may take.
 PATIENCE = 3
@@ -42,6 +42,16 @@ class BookEvent:
 
     symbol: str
     book: OrderBook
+    snapshot: bool
+    ts: Optional[datetime]
+
+
+@dataclass(frozen=True)
+class OrdersEvent:
+    """The orders of a book have changed. ``book`` is the live one: copy what you keep."""
+
+    symbol: str
+    book: OrdersBook
     snapshot: bool
     ts: Optional[datetime]
 
@@ -150,7 +160,7 @@ class _Rejected:
         return f"{self.channel} {self.symbol}: {self.code}{' ' + self.ws_url if self.ws_url else ''}"
 
 
-StreamEvent = Union[BookEvent, TradesEvent, TickerEvent, TicketsEvent, RfqTradesEvent, Interruption, Connected]
+StreamEvent = Union[BookEvent, OrdersEvent, TradesEvent, TickerEvent, TicketsEvent, RfqTradesEvent, Interruption, Connected]
 _Key = tuple[str, str]
 
 
@@ -166,6 +176,7 @@ class Feed:
             raise ValueError(f"depth: one of {DEPTHS}")
         self.symbols, self.channels, self.depth = list(dict.fromkeys(symbols)), list(channels), depth
         self.books = {symbol: OrderBook(symbol) for symbol in symbols}
+        self.orders = {symbol: OrdersBook(symbol) for symbol in symbols}
         self.tickets: dict[str, dict[str, Ticket]] = {symbol: {} for symbol in symbols}
         self.epoch = ""  # of the numbers below
         self._life = ""  # the service's epoch, as it has said last
@@ -187,6 +198,7 @@ class Feed:
             self.symbols.remove(symbol)
             self.elsewhere.pop(symbol, None)
             other.books[symbol] = self.books.pop(symbol)
+            other.orders[symbol] = self.orders.pop(symbol)
             del self.tickets[symbol]
         for key in [key for key in self._seqs if key[1] in other.books]:
             del self._seqs[key]
@@ -281,6 +293,10 @@ class Feed:
             book = self.books[symbol]
             book.apply(message)
             return BookEvent(symbol, book, snapshot, decode(Optional[datetime], message.get("ts"), "ts"))
+        if channel == "l3":
+            orders = self.orders[symbol]
+            orders.apply(message)
+            return OrdersEvent(symbol, orders, snapshot, decode(Optional[datetime], message.get("ts"), "ts"))
         if channel == "trades":
             return TradesEvent(symbol, decode(list[StreamTrade], message.get("trades"), "trades"), snapshot)
         if channel == "rfq_trades":

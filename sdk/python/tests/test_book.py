@@ -16,6 +16,7 @@ from blockdesk import (
     Connected,
     Interruption,
     OrderBook,
+    OrdersEvent,
     ProtocolError,
     SubscriptionRefused,
     TickerEvent,
@@ -34,6 +35,15 @@ def l2(seq: int, previous: int, bids: list[Any], asks: list[Any], **more: Any) -
         "channel": "l2", "type": kind, "symbol": SYMBOL, "epoch": "e7", "seq": seq, "prev_seq": previous, "ts": "2026-01-02T03:04:05.006789Z",
         "bids": bids, "asks": asks, **more,
     }  # fmt: skip
+
+
+def l3(seq: int, previous: int, bids: list[list[str]], asks: list[list[str]], rest: Any = None) -> dict[str, Any]:
+    """An l3 message; rest is the book after it, where it is not what the message has."""
+    text = "".join(
+        "".join(field.replace(".", "").lstrip("0") for field in order)
+        for side in reversed(rest or (bids, asks)) for order in side[:10]
+    )  # fmt: skip
+    return l2(seq, previous, bids, asks, channel="l3", checksum=zlib.crc32(text.encode()))
 
 
 SNAPSHOT = l2(1042, 0, [["0.999000", "12000.500000"]], [["0.999100", "5000.000000"]], checksum=789438916)
@@ -218,6 +228,36 @@ class FeedTest(unittest.TestCase):
         self.assertEqual(getattr(events[0], "all"), {})
         events, _ = feed.take(json.dumps(dict(message, type="update", seq=18, prev_seq=17, gone=["T2"])))
         self.assertEqual(getattr(events[0], "gone"), ["T2"])
+
+    def test_orders(self) -> None:
+        """The messages of docs/websocket.md, and what does not fit."""
+        feed = Feed([SYMBOL], ["l3"], 50)
+        bids = [["7000000000012", "0.998900", "40.000000"], ["7000000000019", "0.998900", "15.000000"]]
+        first = l3(1043, 0, bids, [["7000000000015", "0.999100", "5000.000000"]])
+        events, answers = feed.take(json.dumps(first))
+        assert isinstance(events[0], OrdersEvent) and answers == []
+        book = events[0].book
+        self.assertEqual([o.order_id for o in book.bids], ["7000000000012", "7000000000019"])
+        self.assertEqual(book.asks[0].price, Decimal("0.999100"))
+        # The first order loses its place, the second one half of its quantity, a third one is better.
+        change = [["7000000000012", "0.998900", "0"], ["7000000000019", "0.998900", "7.500000"],
+                  ["7000000000012", "0.998900", "50.000000"], ["7000000000023", "0.999000", "10.000000"]]  # fmt: skip
+        feed.take(json.dumps(l3(1044, 1043, change, [], rest=(
+            [["7000000000023", "0.999000", "10.000000"], ["7000000000019", "0.998900", "7.500000"], ["7000000000012", "0.998900", "50.000000"]],
+            [["7000000000015", "0.999100", "5000.000000"]]))))  # fmt: skip
+        self.assertEqual([(o.order_id, o.quantity) for o in book.bids],
+                         [("7000000000023", 10), ("7000000000019", Decimal("7.5")), ("7000000000012", 50)])  # fmt: skip
+        for wrong in (
+            l3(1045, 1044, [["7", "0.998900", "0"]], []),  # deletes what is not there
+            l3(1045, 1044, [["7000000000012", "0.998800", "50.000000"]], []),  # another price
+            dict(l3(1045, 1044, [], []), checksum=1),
+            l3(1046, 1045, [], []),
+        ):
+            with self.assertRaises(OutOfStep):
+                copy.deepcopy(book).apply(wrong)
+        events, answers = feed.take(json.dumps(l3(1046, 1045, [], [])))
+        self.assertIsInstance(events[0], Interruption)
+        self.assertIn("RESYNC", answers[0])
 
     def test_rfq_trades(self) -> None:
         feed = Feed([SYMBOL], ["rfq_trades"], 50)

@@ -1,7 +1,7 @@
 import { crc32 } from './crc32.js';
 import { comparePrices } from './decimal.js';
 import { BlockdeskError } from './errors.js';
-import type { BookMessage, Level, Place } from './messages.js';
+import type { BookMessage, BookOrder, Level, OrdersMessage, Place } from './messages.js';
 
 /** GapError: a message in between was lost. */
 export class GapError extends BlockdeskError {
@@ -128,5 +128,77 @@ export class Book {
   checksum(): number {
     const best = [...this.asks.slice(0, checksumLevels), ...this.bids.slice(0, checksumLevels)];
     return crc32(best.map(([price, quantity]) => digits(price) + digits(quantity)).join(''));
+  }
+}
+
+/** Queue is one side's orders, best price first, each price in its priority. */
+class Queue {
+  readonly orders: BookOrder[] = [];
+  readonly #sign: 1 | -1;
+
+  constructor(sign: 1 | -1) {
+    this.#sign = sign;
+  }
+
+  /** set changes one order, and reports whether it fits what is there. */
+  set(order: BookOrder): boolean {
+    const [id, price, quantity] = order;
+    const at = this.orders.findIndex((o) => o[0] === id);
+    if (isZero(quantity)) return at >= 0 && this.orders.splice(at, 1).length === 1;
+    if (at >= 0) {
+      const same = comparePrices(this.orders[at]![1], price) === 0;
+      this.orders[at] = order;
+      return same;
+    }
+    const worse = this.orders.findIndex((o) => this.#sign * comparePrices(o[1], price) > 0);
+    this.orders.splice(worse < 0 ? this.orders.length : worse, 0, order);
+    return true;
+  }
+}
+
+/** OrdersBook is the book of one symbol order by order, made of the messages of l3 alone. */
+export class OrdersBook {
+  readonly symbol: string;
+  #epoch = '';
+  #seq = 0;
+  #ts: string | null = null;
+  #bids = new Queue(-1);
+  #asks = new Queue(1);
+
+  constructor(symbol: string) {
+    this.symbol = symbol;
+  }
+
+  get epoch(): string { return this.#epoch; }
+  /** The number of the last message; l2 has the same ones. */
+  get seq(): number { return this.#seq; }
+  /** When the desk made the last message. */
+  get ts(): string | null { return this.#ts; }
+  /** Best price first, each price in its priority. A view: not to be kept over the next message. */
+  get bids(): readonly BookOrder[] { return this.#bids.orders; }
+  /** Best price first, each price in its priority. A view: not to be kept over the next message. */
+  get asks(): readonly BookOrder[] { return this.#asks.orders; }
+
+  /** apply takes one message. It throws GapError or MismatchError; then only a snapshot makes it right. */
+  apply(m: OrdersMessage): void {
+    if (m.type === 'snapshot') [this.#bids, this.#asks] = [new Queue(-1), new Queue(1)];
+    else follow(m, this);
+    [this.#epoch, this.#seq, this.#ts] = [m.epoch, m.seq, m.ts];
+    this.#change(this.#bids, m.bids);
+    this.#change(this.#asks, m.asks);
+    const sum = this.checksum();
+    if (sum !== m.checksum) throw new MismatchError(`l3 ${this.symbol} ${this.seq}: checksum ${sum}, the desk has ${m.checksum}`);
+  }
+
+  #change(side: Queue, orders: readonly BookOrder[]): void {
+    for (const order of orders) {
+      if (!side.set(order)) throw new MismatchError(`l3 ${this.symbol} ${this.seq}: order ${order[0]} does not fit`);
+    }
+  }
+
+  /** checksum is CRC-32 over the ids and digits of the first ten asks and then the first ten bids. */
+  checksum(): number {
+    const first = [...this.asks.slice(0, checksumLevels), ...this.bids.slice(0, checksumLevels)];
+    return crc32(first.map(([id, price, quantity]) => id + digits(price) + digits(quantity)).join(''));
   }
 }

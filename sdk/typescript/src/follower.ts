@@ -1,4 +1,4 @@
-import type { Book } from './book.js';
+import type { Book, OrdersBook } from './book.js';
 import { ApiError, BlockdeskError, OtherGroupError, RequestError } from './errors.js';
 import type { RfqTrade } from './generated/schemas.js';
 import { Group } from './group.js';
@@ -41,6 +41,8 @@ export interface FollowEvents {
   close: { readonly error: unknown; readonly retryMs: number | null };
   /** The order book after each message. A view: not to be kept over the next one. */
   book: Book;
+  /** The orders after each message. A view: not to be kept over the next one. */
+  orders: OrdersBook;
   /** Each trade once, in order. */
   trades: Prints;
   ticker: TickerMessage;
@@ -135,6 +137,9 @@ export abstract class Follower {
 
   /** book returns the order book of a symbol, if it is followed. */
   book(symbol: string): Book | undefined { return this.streams.book(symbol); }
+
+  /** orders returns the orders of a symbol, if they are followed. */
+  orders(symbol: string): OrdersBook | undefined { return this.streams.orders(symbol); }
 
   /** tickets returns the tickets of a pair, if they are followed. */
   tickets(symbol: string): TicketBoard | undefined { return this.streams.board(symbol); }
@@ -287,6 +292,7 @@ export abstract class Follower {
     switch (change?.kind) {
       case undefined: return;
       case 'book': return this.emit('book', change.book);
+      case 'orders': return this.emit('orders', change.orders);
       case 'trades': return this.emit('trades', change.prints);
       case 'ticker': return this.emit('ticker', change.ticker);
       case 'tickets': return this.emit('tickets', change.board);

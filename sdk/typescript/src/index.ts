@@ -1,6 +1,6 @@
 export type { CallOptions, KeyedOptions } from './call.js';
 export { Client, type ClientOptions } from './client.js';
-export { Book, GapError, MismatchError } from './book.js';
+export { Book, GapError, MismatchError, OrdersBook } from './book.js';
 export { crc32 } from './crc32.js';
 export {
   addDecimals, compareDecimals, divideDecimals, fromAtoms, isDecimal, multiplyDecimals, subtractDecimals, toAtoms, type Rounding,
@@ -15,7 +15,7 @@ export type { FollowEvents, FollowOptions } from './follower.js';
 export type * from './generated/schemas.js';
 export { decodeMessage } from './messages.js';
 export type {
-  BookMessage, Channel, ControlMessage, HeartbeatMessage, Level, MarketMessage, MarkMessage, Message, StatusMessage, TickerMessage,
+  BookMessage, BookOrder, Channel, ControlMessage, HeartbeatMessage, Level, MarketMessage, MarkMessage, Message, OrdersMessage, StatusMessage, TickerMessage,
   RfqTradesMessage, TicketsMessage, TradesMessage,
 } from './messages.js';
 export { Streams, TicketBoard, type Change, type Prints } from './streams.js';

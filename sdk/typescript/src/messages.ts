@@ -2,11 +2,14 @@ import { isDecimal } from './decimal.js';
 import { ProtocolError } from './errors.js';
 import type { RfqTrade, Ticker as TickerAnswer, Ticket } from './generated/schemas.js';
 
-/** Channel is what can be followed. `tickets` and `rfq_trades` are there where the desk sells. */
-export type Channel = 'l2' | 'trades' | 'ticker' | 'tickets' | 'rfq_trades';
+/** Channel is what can be followed. `tickets` and `rfq_trades` are there where the desk sells, `l3` of books that are no mirrors. */
+export type Channel = 'l2' | 'l3' | 'trades' | 'ticker' | 'tickets' | 'rfq_trades';
 
 /** Level is a price and the quantity there, both exact decimals. */
 export type Level = readonly [price: string, quantity: string];
+
+/** BookOrder is a displayed order: its id, which its owner has as OrderID, price and quantity. */
+export type BookOrder = readonly [id: string, price: string, quantity: string];
 
 /** Place is where a message stands in its stream. */
 export interface Place {
@@ -30,6 +33,16 @@ interface Of<C extends string> {
 export interface BookMessage extends Of<'l2'>, Place {
   readonly bids: readonly Level[];
   readonly asks: readonly Level[];
+  readonly checksum: number;
+}
+
+/**
+ * OrdersMessage: a snapshot replaces all orders. In an update quantity `0` deletes one, an id
+ * that is there gets its quantity, and another one goes behind the orders of its price.
+ */
+export interface OrdersMessage extends Of<'l3'>, Place {
+  readonly bids: readonly BookOrder[];
+  readonly asks: readonly BookOrder[];
   readonly checksum: number;
 }
 
@@ -65,7 +78,7 @@ export interface RfqTradesMessage extends Of<'rfq_trades'>, Place {
 }
 
 /** MarketMessage is one that belongs to a stream. */
-export type MarketMessage = BookMessage | TradesMessage | TickerMessage | TicketsMessage | RfqTradesMessage;
+export type MarketMessage = BookMessage | OrdersMessage | TradesMessage | TickerMessage | TicketsMessage | RfqTradesMessage;
 
 /** Subscribed is what an ack says of one stream. */
 export interface Subscribed {
@@ -126,6 +139,7 @@ export type Message = MarketMessage | ControlMessage | StatusMessage | Heartbeat
 type Fields = Record<string, unknown>;
 
 const maxLevels = 1_000; // a side; the desk has 100 at most
+const maxOrders = 10_000; // a side
 const maxItems = 100_000; // trades, tickets or streams of a message
 
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -136,6 +150,9 @@ const isTexts = (value: unknown): boolean => isList(value, maxItems) && value.ev
 
 const isLevel = (value: unknown): boolean => isList(value, 2) && value.length === 2 && isDecimal(value[0]) && isDecimal(value[1]);
 const isSide = (value: unknown): boolean => isList(value, maxLevels) && value.every(isLevel);
+
+const isOrder = (value: unknown): boolean => isList(value, 3) && value.length === 3 && isText(value[0]) && isDecimal(value[1]) && isDecimal(value[2]);
+const isOrders = (value: unknown): boolean => isList(value, maxOrders) && value.every(isOrder);
 
 const isTrade = (t: unknown): boolean => isFields(t) && isCount(t['trade_id']) && isDecimal(t['price']) && isDecimal(t['qty'])
   && (t['side'] === 'buy' || t['side'] === 'sell') && isText(t['ts']);
@@ -150,6 +167,7 @@ const optionalDecimals = ['last', 'last_qty', 'bid', 'bid_qty', 'ask', 'ask_qty'
 // checks say of each channel whether its members are what we use them as.
 const checks: Readonly<Record<string, (m: Fields) => boolean>> = {
   l2: (m) => isPlace(m) && isCount(m['prev_seq']) && isSide(m['bids']) && isSide(m['asks']) && isCount(m['checksum']),
+  l3: (m) => isPlace(m) && isCount(m['prev_seq']) && isOrders(m['bids']) && isOrders(m['asks']) && isCount(m['checksum']),
   trades: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['trades'], maxItems) && m['trades'].every(isTrade),
   ticker: (m) => isPlace(m) && optionalDecimals.every((name) => m[name] === null || isDecimal(m[name]))
     && isDecimal(m['volume_24h']) && isDecimal(m['quote_volume_24h']) && isCount(m['trades_24h']),

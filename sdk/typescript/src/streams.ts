@@ -1,6 +1,6 @@
-import { Book, GapError, MismatchError, follow } from './book.js';
+import { Book, GapError, MismatchError, OrdersBook, follow } from './book.js';
 import type { RfqTrade, Ticket } from './generated/schemas.js';
-import type { BookMessage, Channel, MarketMessage, RfqTradesMessage, TickerMessage, TicketsMessage, Trade, TradesMessage } from './messages.js';
+import type { BookMessage, Channel, MarketMessage, OrdersMessage, RfqTradesMessage, TickerMessage, TicketsMessage, Trade, TradesMessage } from './messages.js';
 
 /** Prints is what a trades message has brought. */
 export interface Prints<T = Trade> {
@@ -86,6 +86,7 @@ export class TicketBoard {
 /** Change is what a message has changed. */
 export type Change =
   | { readonly kind: 'book'; readonly book: Book }
+  | { readonly kind: 'orders'; readonly orders: OrdersBook }
   | { readonly kind: 'trades'; readonly prints: Prints }
   | { readonly kind: 'ticker'; readonly ticker: TickerMessage }
   | { readonly kind: 'tickets'; readonly board: TicketBoard }
@@ -115,6 +116,10 @@ function open({ channel, symbol }: StreamName, depth: number): Stream {
     case 'l2': {
       const state = new Book(symbol, depth);
       return { ...waiting, state, take: (m) => (state.apply(m as BookMessage), { kind: 'book', book: state }) };
+    }
+    case 'l3': {
+      const state = new OrdersBook(symbol);
+      return { ...waiting, state, take: (m) => (state.apply(m as OrdersMessage), { kind: 'orders', orders: state }) };
     }
     case 'trades': {
       const state = new Tape<Trade>(symbol);
@@ -183,6 +188,12 @@ export class Streams {
   book(symbol: string): Book | undefined {
     const state = this.#streams.get(nameOf('l2', symbol))?.state;
     return state instanceof Book ? state : undefined;
+  }
+
+  /** orders returns the orders of a symbol, if they are followed. */
+  orders(symbol: string): OrdersBook | undefined {
+    const state = this.#streams.get(nameOf('l3', symbol))?.state;
+    return state instanceof OrdersBook ? state : undefined;
   }
 
   /** board returns the tickets of a pair, if they are followed. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test from 'node:test';
-import { Book, GapError, MismatchError, ProtocolError, Streams, crc32, decodeMessage } from '../dist/src/index.js';
+import { Book, GapError, MismatchError, OrdersBook, ProtocolError, Streams, crc32, decodeMessage } from '../dist/src/index.js';
 
 const symbol = 'SLUSD/USDC';
 const place = { symbol, epoch: 'e7', engine_seq: 1, ts: null };
@@ -27,6 +27,25 @@ test('the messages of docs/websocket.md', async () => {
   assert.equal(shown.length, 2);
   for (const m of shown) book.apply(m);
   assert.deepEqual([book.seq, book.bids, book.asks], [1043, [], [['0.999100', '5000.000000']]]);
+});
+
+test('the orders of docs/websocket.md', async () => {
+  const guide = await readFile(new URL('../../../docs/websocket.md', import.meta.url), 'utf8');
+  const orders = new OrdersBook(symbol);
+  const shown = [...guide.matchAll(/^S→ (\{"channel":"l3".*\})$/gm)].map(([, text]) => decodeMessage(text));
+  assert.equal(shown.length, 2);
+  for (const m of shown) orders.apply(m);
+  assert.deepEqual(orders.bids, [['7000000000023', '0.999000', '10.000000'], ['7000000000019', '0.998900', '15.000000']]);
+  const next = { ...shown[1], seq: 1045, prev_seq: 1044, asks: [] };
+  const copy = new OrdersBook(symbol);
+  for (const m of shown) copy.apply(m);
+  // It loses its place: deleted, and there again behind the others.
+  const moved = { ...next, bids: [['7000000000031', '0.999000', '3.000000'], ['7000000000023', '0.999000', '0'], ['7000000000023', '0.999000', '12.000000']] };
+  assert.throws(() => copy.apply({ ...moved, checksum: 0 }), MismatchError);
+  orders.apply({ ...moved, checksum: copy.checksum() });
+  assert.deepEqual(orders.bids.map(([id]) => id), ['7000000000031', '7000000000023', '7000000000019']);
+  assert.throws(() => orders.apply({ ...next, seq: 1046, prev_seq: 1045, bids: [['7', '0.999000', '0']] }), MismatchError);
+  assert.throws(() => orders.apply({ ...next, seq: 1050, prev_seq: 1049 }), GapError);
 });
 
 test('levels are kept in order, whatever comes', () => {

@@ -1,5 +1,5 @@
 import { BlockdeskError } from './errors.js';
-import type { BookMessage, Level, Place } from './messages.js';
+import type { BookMessage, BookOrder, Level, OrdersMessage, Place } from './messages.js';
 /** GapError: a message in between was lost. */
 export declare class GapError extends BlockdeskError {
     readonly name = "GapError";
@@ -40,5 +40,24 @@ export declare class Book {
     /** apply takes one message. It throws GapError or MismatchError; then only a snapshot makes the book whole. */
     apply(m: BookMessage): void;
     /** checksum is Kraken's: CRC-32 over the digits of the ten best asks and then the ten best bids. */
+    checksum(): number;
+}
+/** OrdersBook is the book of one symbol order by order, made of the messages of l3 alone. */
+export declare class OrdersBook {
+    #private;
+    readonly symbol: string;
+    constructor(symbol: string);
+    get epoch(): string;
+    /** The number of the last message; l2 has the same ones. */
+    get seq(): number;
+    /** When the desk made the last message. */
+    get ts(): string | null;
+    /** Best price first, each price in its priority. A view: not to be kept over the next message. */
+    get bids(): readonly BookOrder[];
+    /** Best price first, each price in its priority. A view: not to be kept over the next message. */
+    get asks(): readonly BookOrder[];
+    /** apply takes one message. It throws GapError or MismatchError; then only a snapshot makes it right. */
+    apply(m: OrdersMessage): void;
+    /** checksum is CRC-32 over the ids and digits of the first ten asks and then the first ten bids. */
     checksum(): number;
 }

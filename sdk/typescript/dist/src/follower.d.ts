@@ -1,4 +1,4 @@
-import type { Book } from './book.js';
+import type { Book, OrdersBook } from './book.js';
 import { BlockdeskError, OtherGroupError } from './errors.js';
 import type { RfqTrade } from './generated/schemas.js';
 import type { Channel, Message, Rejected, Subscribed, TickerMessage } from './messages.js';
@@ -43,6 +43,8 @@ export interface FollowEvents {
     };
     /** The order book after each message. A view: not to be kept over the next one. */
     book: Book;
+    /** The orders after each message. A view: not to be kept over the next one. */
+    orders: OrdersBook;
     /** Each trade once, in order. */
     trades: Prints;
     ticker: TickerMessage;
@@ -91,6 +93,8 @@ export declare abstract class Follower {
     get whole(): boolean;
     /** book returns the order book of a symbol, if it is followed. */
     book(symbol: string): Book | undefined;
+    /** orders returns the orders of a symbol, if they are followed. */
+    orders(symbol: string): OrdersBook | undefined;
     /** tickets returns the tickets of a pair, if they are followed. */
     tickets(symbol: string): TicketBoard | undefined;
     /**

@@ -68,6 +68,8 @@ export class Follower {
     get whole() { return this.streams.whole; }
     /** book returns the order book of a symbol, if it is followed. */
     book(symbol) { return this.streams.book(symbol); }
+    /** orders returns the orders of a symbol, if they are followed. */
+    orders(symbol) { return this.streams.orders(symbol); }
     /** tickets returns the tickets of a pair, if they are followed. */
     tickets(symbol) { return this.streams.board(symbol); }
     /**
@@ -218,6 +220,7 @@ export class Follower {
         switch (change?.kind) {
             case undefined: return;
             case 'book': return this.emit('book', change.book);
+            case 'orders': return this.emit('orders', change.orders);
             case 'trades': return this.emit('trades', change.prints);
             case 'ticker': return this.emit('ticker', change.ticker);
             case 'tickets': return this.emit('tickets', change.board);

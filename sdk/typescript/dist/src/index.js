@@ -1,5 +1,5 @@
 export { Client } from './client.js';
-export { Book, GapError, MismatchError } from './book.js';
+export { Book, GapError, MismatchError, OrdersBook } from './book.js';
 export { crc32 } from './crc32.js';
 export { addDecimals, compareDecimals, divideDecimals, fromAtoms, isDecimal, multiplyDecimals, subtractDecimals, toAtoms, } from './decimal.js';
 export { ApiError, BlockdeskError, NotAdmittedError, NotFoundError, OtherGroupError, PaymentMismatchError, ProtocolError, RateLimitedError, RefusedError, RequestError, TimeoutError, TransportError, UnavailableError, VerificationError, } from './errors.js';

@@ -1,8 +1,10 @@
 import type { RfqTrade, Ticker as TickerAnswer, Ticket } from './generated/schemas.js';
-/** Channel is what can be followed. `tickets` and `rfq_trades` are there where the desk sells. */
-export type Channel = 'l2' | 'trades' | 'ticker' | 'tickets' | 'rfq_trades';
+/** Channel is what can be followed. `tickets` and `rfq_trades` are there where the desk sells, `l3` of books that are no mirrors. */
+export type Channel = 'l2' | 'l3' | 'trades' | 'ticker' | 'tickets' | 'rfq_trades';
 /** Level is a price and the quantity there, both exact decimals. */
 export type Level = readonly [price: string, quantity: string];
+/** BookOrder is a displayed order: its id, which its owner has as OrderID, price and quantity. */
+export type BookOrder = readonly [id: string, price: string, quantity: string];
 /** Place is where a message stands in its stream. */
 export interface Place {
     readonly symbol: string;
@@ -23,6 +25,15 @@ interface Of<C extends string> {
 export interface BookMessage extends Of<'l2'>, Place {
     readonly bids: readonly Level[];
     readonly asks: readonly Level[];
+    readonly checksum: number;
+}
+/**
+ * OrdersMessage: a snapshot replaces all orders. In an update quantity `0` deletes one, an id
+ * that is there gets its quantity, and another one goes behind the orders of its price.
+ */
+export interface OrdersMessage extends Of<'l3'>, Place {
+    readonly bids: readonly BookOrder[];
+    readonly asks: readonly BookOrder[];
     readonly checksum: number;
 }
 /** Trade is one print. */
@@ -51,7 +62,7 @@ export interface RfqTradesMessage extends Of<'rfq_trades'>, Place {
     readonly rfq_trades: readonly RfqTrade[];
 }
 /** MarketMessage is one that belongs to a stream. */
-export type MarketMessage = BookMessage | TradesMessage | TickerMessage | TicketsMessage | RfqTradesMessage;
+export type MarketMessage = BookMessage | OrdersMessage | TradesMessage | TickerMessage | TicketsMessage | RfqTradesMessage;
 /** Subscribed is what an ack says of one stream. */
 export interface Subscribed {
     readonly channel: string;

@@ -1,6 +1,7 @@
 import { isDecimal } from './decimal.js';
 import { ProtocolError } from './errors.js';
 const maxLevels = 1_000; // a side; the desk has 100 at most
+const maxOrders = 10_000; // a side
 const maxItems = 100_000; // trades, tickets or streams of a message
 const isFields = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
@@ -9,6 +10,8 @@ const isList = (value, most) => Array.isArray(value) && value.length <= most;
 const isTexts = (value) => isList(value, maxItems) && value.every(isText);
 const isLevel = (value) => isList(value, 2) && value.length === 2 && isDecimal(value[0]) && isDecimal(value[1]);
 const isSide = (value) => isList(value, maxLevels) && value.every(isLevel);
+const isOrder = (value) => isList(value, 3) && value.length === 3 && isText(value[0]) && isDecimal(value[1]) && isDecimal(value[2]);
+const isOrders = (value) => isList(value, maxOrders) && value.every(isOrder);
 const isTrade = (t) => isFields(t) && isCount(t['trade_id']) && isDecimal(t['price']) && isDecimal(t['qty'])
     && (t['side'] === 'buy' || t['side'] === 'sell') && isText(t['ts']);
 const isSale = (t) => isFields(t) && isCount(t['trade_id']) && isDecimal(t['price_usd']) && isDecimal(t['fill_usd'])
@@ -18,6 +21,7 @@ const optionalDecimals = ['last', 'last_qty', 'bid', 'bid_qty', 'ask', 'ask_qty'
 // checks say of each channel whether its members are what we use them as.
 const checks = {
     l2: (m) => isPlace(m) && isCount(m['prev_seq']) && isSide(m['bids']) && isSide(m['asks']) && isCount(m['checksum']),
+    l3: (m) => isPlace(m) && isCount(m['prev_seq']) && isOrders(m['bids']) && isOrders(m['asks']) && isCount(m['checksum']),
     trades: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['trades'], maxItems) && m['trades'].every(isTrade),
     ticker: (m) => isPlace(m) && optionalDecimals.every((name) => m[name] === null || isDecimal(m[name]))
         && isDecimal(m['volume_24h']) && isDecimal(m['quote_volume_24h']) && isCount(m['trades_24h']),

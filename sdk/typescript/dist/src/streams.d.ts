@@ -1,4 +1,4 @@
-import { Book, GapError, MismatchError } from './book.js';
+import { Book, GapError, MismatchError, OrdersBook } from './book.js';
 import type { RfqTrade, Ticket } from './generated/schemas.js';
 import type { Channel, MarketMessage, TickerMessage, TicketsMessage, Trade } from './messages.js';
 /** Prints is what a trades message has brought. */
@@ -34,6 +34,9 @@ export declare class TicketBoard {
 export type Change = {
     readonly kind: 'book';
     readonly book: Book;
+} | {
+    readonly kind: 'orders';
+    readonly orders: OrdersBook;
 } | {
     readonly kind: 'trades';
     readonly prints: Prints;
@@ -75,6 +78,8 @@ export declare class Streams {
     get whole(): boolean;
     /** book returns the order book of a symbol, if it is followed. */
     book(symbol: string): Book | undefined;
+    /** orders returns the orders of a symbol, if they are followed. */
+    orders(symbol: string): OrdersBook | undefined;
     /** board returns the tickets of a pair, if they are followed. */
     board(symbol: string): TicketBoard | undefined;
     /** resume is where each stream is, for a subscription that goes on from there; undefined where none can. */

@@ -1,4 +1,4 @@
-import { Book, GapError, MismatchError, follow } from './book.js';
+import { Book, GapError, MismatchError, OrdersBook, follow } from './book.js';
 /** Tape numbers the trades, or the desk's sales, of one symbol. */
 class Tape {
     symbol;
@@ -71,6 +71,10 @@ function open({ channel, symbol }, depth) {
             const state = new Book(symbol, depth);
             return { ...waiting, state, take: (m) => (state.apply(m), { kind: 'book', book: state }) };
         }
+        case 'l3': {
+            const state = new OrdersBook(symbol);
+            return { ...waiting, state, take: (m) => (state.apply(m), { kind: 'orders', orders: state }) };
+        }
         case 'trades': {
             const state = new Tape(symbol);
             return { ...waiting, state, take: (m) => ({ kind: 'trades', prints: state.apply(m, m.trades) }) };
@@ -131,6 +135,11 @@ export class Streams {
     book(symbol) {
         const state = this.#streams.get(nameOf('l2', symbol))?.state;
         return state instanceof Book ? state : undefined;
+    }
+    /** orders returns the orders of a symbol, if they are followed. */
+    orders(symbol) {
+        const state = this.#streams.get(nameOf('l3', symbol))?.state;
+        return state instanceof OrdersBook ? state : undefined;
     }
     /** board returns the tickets of a pair, if they are followed. */
     board(symbol) {
