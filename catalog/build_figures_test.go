@@ -347,7 +347,7 @@ func TestPresentSnapshot(t *testing.T) {
 		t.Errorf("the totals are %d swaps of %s by %d", got.Swaps, got.Volume, got.Traders)
 	}
 	// The pool owes 100 atoms of SLUSD at 0.666666666 and 50 of USDC. The fees in vaults of
-	// their own, and volume × fee rate, are nobody's payment of this pool.
+	// their own, and volume × fee rate, were not paid to this pool.
 	if got.Fees.String() != "0.000116" || got.FeesReconstructed.String() != "0.000007" {
 		t.Errorf("the fees are %s, reconstructed %s", got.Fees, got.FeesReconstructed)
 	}

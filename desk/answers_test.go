@@ -282,7 +282,7 @@ func TestAnswerInBetween(t *testing.T) {
 	close(next())         // its own look
 	close(next())         // the follower's
 	want := r.get(first)  // has landed
-	store.gets.Store(nil) // who looks again is not stopped,
+	store.gets.Store(nil) // a caller that looks again is not stopped,
 	calls := r.submit.calls.Load()
 	close(lateLook)
 	got := r.get(late)

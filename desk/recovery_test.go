@@ -453,11 +453,11 @@ func TestMissingEvents(t *testing.T) {
 func TestForgottenTicket(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	kept, gone := r.open(1000).ID, r.post(250).ID
-	r.must(&rfq.WithdrawTicket{Ticket: gone})
+	kept, missing := r.open(1000).ID, r.post(250).ID
+	r.must(&rfq.WithdrawTicket{Ticket: missing})
 	r.clock.Add(rfq.TicketRetention + 1e9)
 	r.must(&rfq.SetAnchor{Instrument: pair, Price: 1_000_000_000})
-	for _, id := range []market.TicketID{kept, gone} {
+	for _, id := range []market.TicketID{kept, missing} {
 		_, stored, _ := r.store.Get(ticketKey(nil, id))
 		if want := id == kept; stored != want || (r.View().Ticket(id) != nil) != want {
 			t.Errorf("ticket %d: stored %v, shown %v", id, stored, r.View().Ticket(id) != nil)

@@ -169,7 +169,7 @@ func awaiting(c *Consumer, pos uint64) <-chan error {
 // waits fails the test unless the wait has begun and not ended.
 func waits(t *testing.T, c *Consumer, pos uint64, done <-chan error, why string) {
 	t.Helper()
-	await.True(t, "somebody to wait for the pos", func() bool { return c.waiters.lowest.Load() <= pos || len(done) > 0 })
+	await.True(t, "a caller to wait for the position", func() bool { return c.waiters.lowest.Load() <= pos || len(done) > 0 })
 	if len(done) > 0 {
 		t.Fatalf("%s, but Await returned: %v", why, <-done)
 	}

@@ -136,25 +136,25 @@ func TestDrainTimeoutIsNotComplete(t *testing.T) {
 // TestClose: a closed consumer delays nothing and sees nothing.
 func TestClose(t *testing.T) {
 	e := newEngine(t, Options{EgressSize: 2, DrainTimeout: runtest.HangTimeout})
-	gone, reader := e.Consumer("gone"), e.Consumer("reader")
+	closed, reader := e.Consumer("gone"), e.Consumer("reader")
 	e.mustSubmit(t, head()...)
 	e.start(t)
 	all := collect(reader)
-	if _, err := gone.Next(context.Background()); err != nil {
+	if _, err := closed.Next(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	whole := gone.CompleteSeq()
-	gone.Close()
+	whole := closed.CompleteSeq()
+	closed.Close()
 	if err := e.finish(t); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(<-all); n != 1+len(head()) {
 		t.Fatalf("%d events", n)
 	}
-	gone.Close()
-	gone.Release(0)
-	if _, err := gone.Next(context.Background()); !errors.Is(err, io.EOF) || gone.Poll() != nil || gone.CompleteSeq() != whole {
-		t.Fatalf("after Close: %v, CompleteSeq %d, it was %d", err, gone.CompleteSeq(), whole)
+	closed.Close()
+	closed.Release(0)
+	if _, err := closed.Next(context.Background()); !errors.Is(err, io.EOF) || closed.Poll() != nil || closed.CompleteSeq() != whole {
+		t.Fatalf("after Close: %v, CompleteSeq %d, it was %d", err, closed.CompleteSeq(), whole)
 	}
 	if lag := e.Stats().Consumers[0]; lag != (Lag{Name: "gone"}) {
 		t.Fatalf("%+v", lag)

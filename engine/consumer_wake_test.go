@@ -47,7 +47,7 @@ func (f *traffic) trade() Command {
 	return c
 }
 
-// TestWakeFor: events of other kinds wake nobody, until one of the kinds comes, somebody
+// TestWakeFor: events of other kinds do not wake the consumer, until one of the kinds comes, a caller
 // waits, a backlog has gathered, or the engine ends. None is lost.
 func TestWakeFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestWakeFor(t *testing.T) {
 }
 
 // TestGather: the first event after a quiet time comes at once, the next ones when gather has
-// passed, or when somebody waits.
+// passed, or when a caller of Await waits.
 func TestGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var orders traffic

@@ -123,7 +123,7 @@ func TestAdmitCancelsRequests(t *testing.T) {
 	try(lock, false)
 	proof := &rfq.ProvePayment{}
 	if n := len(deskCommands(t, proof)); n < 2 {
-		t.Errorf("a payment's proof takes %d command: nothing shows that an Attach is judged by its Desk", n)
+		t.Errorf("a payment's proof takes %d command: nothing shows that an Attach is checked with its Desk", n)
 	}
 	if err := e.Submit(&deskCommands(t, proof)[0]); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("an Attach by itself: %v", err)

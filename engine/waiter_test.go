@@ -104,7 +104,7 @@ func TestTakeOverExcludes(t *testing.T) {
 	const workers, each = 4, 5000
 	var work, done atomic.Int64 // handed over; finished
 	var stop atomic.Bool
-	var plain int64 // the turn's alone: -race watches it
+	var plain int64 // of the goroutine that runs: -race checks it
 	more := func() bool { return work.Load() != done.Load() || stop.Load() }
 	do := func() {
 		for done.Load() != work.Load() {

@@ -137,12 +137,12 @@ func TestAsyncAPISession(t *testing.T) {
 	a.streams(d)
 	for name := range a.d.Components.Messages {
 		if a.first[name] == "" {
-			t.Errorf("nobody has said %s", name)
+			t.Errorf("no message %s was sent", name)
 		}
 	}
 	for _, code := range slices.Concat(a.d.enum(t, "Error", "code"), a.d.enum(t, "Rejection", "code")) {
 		if !a.codes[code] {
-			t.Errorf("nobody has heard the code %s", code)
+			t.Errorf("the code %s was not received", code)
 		}
 	}
 	a.checkStrict()
@@ -312,7 +312,7 @@ var passing = regexp.MustCompile(`"(ts|last_ts|session)": "[^"]*"`)
 func (a *specChecker) golden() {
 	a.t.Helper()
 	text := a.d.text
-	for name, said := range a.first {
+	for name, example := range a.first {
 		head := fmt.Appendf(nil, "\n      %q: {\n        \"name\": %[1]q,", name)
 		start := bytes.Index(text, head)
 		start += bytes.Index(text[start:], []byte(`"examples": [`))
@@ -324,14 +324,14 @@ func (a *specChecker) golden() {
 		}
 		end := start + int(in.InputOffset())
 		var want bytes.Buffer
-		if err := json.Indent(&want, []byte(said), strings.Repeat(" ", 12), "  "); err != nil {
+		if err := json.Indent(&want, []byte(example), strings.Repeat(" ", 12), "  "); err != nil {
 			a.t.Fatal(err)
 		}
 		same := bytes.Equal(passing.ReplaceAll(text[start:end], nil), passing.ReplaceAll(want.Bytes(), nil))
 		if os.Getenv("UPDATE_GOLDEN") != "" && !same {
 			text = slices.Concat(text[:start], want.Bytes(), text[end:])
 		} else if !same {
-			a.t.Errorf("the example of %s is not what was said: %s", name, said)
+			a.t.Errorf("the example of %s is not what was said: %s", name, example)
 		}
 	}
 	if os.Getenv("UPDATE_GOLDEN") != "" {

@@ -336,7 +336,7 @@ func TestAsyncAPIKnowsTheCode(t *testing.T) {
 	}
 	for _, code := range codes {
 		if !written[code] {
-			t.Errorf("nobody sends the code %s", code)
+			t.Errorf("the code %s is never sent", code)
 		}
 	}
 	_, table, found := strings.Cut(d.Channels["rfq"].Description, "\n| code | reason |\n")

@@ -17,16 +17,16 @@ func TestGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked, said, book, orders := 0, 0, &clientBook{}, &clientOrders{}
+	sent, received, book, orders := 0, 0, &clientBook{}, &clientOrders{}
 	for line := range strings.Lines(string(text)) {
 		if request, ok := strings.CutPrefix(line, "C→ "); ok {
-			asked++
+			sent++
 			if r := parseRequest([]byte(request), testSet(t), testChannels); r.errorMessage != nil || len(r.rejected) > 0 || len(r.topics) == 0 {
 				t.Errorf("%+v: %s", r, request)
 			}
 		}
 		if message, ok := strings.CutPrefix(line, "S→ "); ok {
-			said++
+			received++
 			var m msg
 			if err := json.Unmarshal([]byte(message), &m); err != nil {
 				t.Errorf("%v: %s", err, message)
@@ -46,8 +46,8 @@ func TestGuide(t *testing.T) {
 			}
 		}
 	}
-	if asked < 3 || said < 5 {
-		t.Errorf("%d requests and %d messages: not the page that this test is for", asked, said)
+	if sent < 3 || received < 5 {
+		t.Errorf("%d requests and %d messages: not the page that this test is for", sent, received)
 	}
 	for _, code := range []int{
 		CloseNormal, CloseProtocol, CloseBadData, ClosePolicy, CloseRestart, CloseTryAgain,

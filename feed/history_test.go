@@ -33,7 +33,7 @@ func TestHistoryAgainstList(t *testing.T) {
 			got, ok := h.since(nil, epoch, from, last, 1<<30)
 			if from < first-1 {
 				if ok {
-					t.Fatal("gave what it never had")
+					t.Fatal("returned an update that it never stored")
 				}
 				continue
 			}

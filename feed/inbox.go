@@ -40,7 +40,7 @@ type connMessage struct {
 // pubs holds at most maxInbox publications. One more empties it and sets overrun: the
 // shard then takes the current views and sends snapshots. messages is bounded by the
 // connections: each has at most maxInflight requests and pings, one join, one close and
-// one gone in it.
+// one report that the client has closed.
 type inbox struct {
 	mu       sync.Mutex
 	pubs     []publication

@@ -119,7 +119,7 @@ func replayFrom(t *rapid.T, rng *rand.Rand, j *journalled, from int) *replayedFe
 	for i := range f.topics {
 		f.topics[i].subscribers.Store(1)
 	}
-	said := &replayedFeed{updates: map[string][]byte{}, snapshots: map[string][]byte{}}
+	replayed := &replayedFeed{updates: map[string][]byte{}, snapshots: map[string][]byte{}}
 	var got taken
 	hear := func() {
 		f.publishToShards()
@@ -127,7 +127,7 @@ func replayFrom(t *rapid.T, rng *rand.Rand, j *journalled, from int) *replayedFe
 		for _, p := range got.pubs {
 			for k := range ticker {
 				if frame := p.frames[k]; frame != nil {
-					said.updates[fmt.Sprint(p.next.Instrument, k, p.next.Epoch, k.seq(p.next))] = bytes.Clone(frame)
+					replayed.updates[fmt.Sprint(p.next.Instrument, k, p.next.Epoch, k.seq(p.next))] = bytes.Clone(frame)
 				}
 			}
 		}
@@ -154,10 +154,10 @@ func replayFrom(t *rapid.T, rng *rand.Rand, j *journalled, from int) *replayedFe
 	for i := range f.views {
 		for k := range ticker {
 			in := f.set.Get(market.InstrumentID(i))
-			said.snapshots[fmt.Sprint(i, k)] = bytes.Clone(f.enc.snapshot(in, f.View(in.ID), k))
+			replayed.snapshots[fmt.Sprint(i, k)] = bytes.Clone(f.enc.snapshot(in, f.View(in.ID), k))
 		}
 	}
-	return said
+	return replayed
 }
 
 // A feed that joins at any batch sends the same bytes as one that was there from the

@@ -29,14 +29,14 @@ func TestPublishAllocatesNothing(t *testing.T) {
 	}
 	f.views[0].Store(a)
 	fresh := []marketdata.Trade{{ID: 1, At: 1, Price: 2, Qty: 3, Side: market.Buy}}
-	turn, got := 0, taken{}
+	step, got := 0, taken{}
 	publish := func() {
-		prev, next := views[turn%2], views[(turn+1)%2]
+		prev, next := views[step%2], views[(step+1)%2]
 		next.DepthSeq, next.TradesSeq, next.TickerSeq = prev.DepthSeq+1, prev.TradesSeq+1, prev.TickerSeq+1
 		f.publish(prev, next, fresh)
 		f.shards[0].inbox.publish(f.pubs, enginePos{})
 		f.pubs = f.pubs[:0]
-		turn++
+		step++
 		f.shards[0].inbox.take(&got)
 	}
 	for range 4000 { // the histories grow to their full size

@@ -371,6 +371,6 @@ func TestRebuildBehind(t *testing.T) {
 	pace.end()
 	readers.Wait()
 	if d.feed.Stats().Collapsed == 0 {
-		t.Error("nobody fell behind: this run shows nothing")
+		t.Error("no client fell behind: this run shows nothing")
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // ticketBenchFeed returns a feed, not running, with n tickets of one pair. turn changes
 // one ticket and refreshes.
-func ticketBenchFeed(t testing.TB, n int) (f *Feed, turn func()) {
+func ticketBenchFeed(t testing.TB, n int) (f *Feed, publish func()) {
 	t.Helper()
 	records := [2][][]byte{}
 	for i := range records {
@@ -45,12 +45,12 @@ func ticketBenchFeed(t testing.TB, n int) (f *Feed, turn func()) {
 // A change of one ticket allocates a copy of the book's list, the book and the update's
 // bytes, however many tickets there are.
 func TestTicketsAllocate(t *testing.T) {
-	f, turn := ticketBenchFeed(t, 50)
+	f, publish := ticketBenchFeed(t, 50)
 	for range 4000 { // the history grows to its full size
-		turn()
+		publish()
 	}
 	before := f.stats.encoded.Load()
-	allocs := testing.AllocsPerRun(1000, turn)
+	allocs := testing.AllocsPerRun(1000, publish)
 	if reported := f.stats.encoded.Load() - before; reported < 900 {
 		t.Fatalf("%d updates: this run shows little", reported)
 	}
@@ -62,10 +62,10 @@ func TestTicketsAllocate(t *testing.T) {
 func BenchmarkTicketsLook(b *testing.B) {
 	for _, n := range []int{10, 100, 4096} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			_, turn := ticketBenchFeed(b, n)
+			_, publish := ticketBenchFeed(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				turn()
+				publish()
 			}
 		})
 	}

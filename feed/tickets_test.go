@@ -151,7 +151,7 @@ func (r *ticketList) apply(m *msg) error {
 	}
 	for _, id := range body.Gone {
 		if _, there := r.tickets[id]; !there {
-			return fmt.Errorf("%s is gone but was not there: %s", id, m.raw)
+			return fmt.Errorf("%s is removed but was never listed: %s", id, m.raw)
 		}
 		delete(r.tickets, id)
 	}
@@ -428,7 +428,7 @@ func TestTicketsFollow(t *testing.T) {
 	pace.end()
 	followers.Wait()
 	if d.feed.Stats().Collapsed == 0 {
-		t.Error("nobody fell behind: this run shows nothing")
+		t.Error("no client fell behind: this run shows nothing")
 	}
 }
 

@@ -159,7 +159,7 @@ func (r *racer) send(key, body string, way rfq.SettlementMode) outcome {
 	}
 }
 
-// claim makes the nth claim, which has the same key and body whoever makes it.
+// claim makes the nth claim, which has the same key and body from every client.
 func (r *racer) claim(n int64, most market.FillUSD) {
 	rng := rand.New(rand.NewPCG(uint64(n), 1))
 	body := fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T%d","tranche_id":"T%d-%d","fill_usd":%s}`,

@@ -398,7 +398,7 @@ func TestTwoFramings(t *testing.T) {
 		if _, err := io.WriteString(conn, c.raw+hidden); err != nil {
 			t.Fatal(err)
 		}
-		// The end may be a reset: there are bytes that nobody has read.
+		// The end may be a reset: there are unread bytes.
 		answer, _ := io.ReadAll(conn)
 		if !strings.HasPrefix(string(answer), "HTTP/1.1 "+c.status+" ") || strings.Count(string(answer), "HTTP/1.1 ") != 1 {
 			t.Errorf("%s: %s", c.name, answer)

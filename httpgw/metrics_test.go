@@ -76,7 +76,7 @@ func TestMetrics(t *testing.T) {
 		t.Error("a metric without a source")
 	}
 	if n := strings.Count(string(text), "blockdesk_http_requests_total{"); n != 4 {
-		t.Errorf("%d series of requests: those that nobody has made are left out", n)
+		t.Errorf("%d series of requests: kinds without a request are left out", n)
 	}
 	if strings.Contains(string(text), "strange") {
 		t.Error("a client's path became a label")

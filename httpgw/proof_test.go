@@ -308,7 +308,7 @@ func TestNobodyHoldsTheTrancheForNothing(t *testing.T) {
 	}
 }
 
-// TestVictimIsNotLockedOut: claims in somebody's name without proof never count against the
+// TestVictimIsNotLockedOut: claims without proof of their wallet never count against the
 // wallet, so its owner is served.
 func TestVictimIsNotLockedOut(t *testing.T) {
 	_, _, claim := newLimitRig(t)

@@ -60,11 +60,11 @@ func TestExamplesRun(t *testing.T) {
 	}
 	m := liveManifest(t, startDesk(t, nil))
 	for name, command := range m.Examples {
-		var said, complaint bytes.Buffer
+		var output, complaint bytes.Buffer
 		sh := exec.Command("sh", "-c", command)
-		// No proxy and no ~/.curlrc of whoever runs the test.
+		// No proxy and no ~/.curlrc of the user.
 		sh.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/nonexistent", "NO_PROXY=*"}
-		sh.Stdout, sh.Stderr = &said, &complaint
+		sh.Stdout, sh.Stderr = &output, &complaint
 		if err := sh.Run(); err != nil || complaint.Len() > 0 {
 			t.Errorf("%s: %s: %v: %s", name, command, err, complaint.Bytes())
 			continue
@@ -73,23 +73,23 @@ func TestExamplesRun(t *testing.T) {
 			OK   *bool
 			Code string
 		}
-		if err := json.Unmarshal(said.Bytes(), &answer); err != nil || answer.OK == nil {
-			t.Errorf("%s: %s answered %s", name, command, said.Bytes())
+		if err := json.Unmarshal(output.Bytes(), &answer); err != nil || answer.OK == nil {
+			t.Errorf("%s: %s answered %s", name, command, output.Bytes())
 			continue
 		}
 		if read := strings.HasPrefix(name, "read_"); read && !*answer.OK {
-			t.Errorf("%s: %s answered %s", name, command, said.Bytes())
+			t.Errorf("%s: %s answered %s", name, command, output.Bytes())
 		}
 		if name == "build_claim" {
 			// Its wallet is a placeholder, so that the example reserves nothing.
-			if answer.Code != wire.CodeInvalidField || !strings.Contains(said.String(), `"field":"bot_wallet"`) {
-				t.Errorf("%s: %s answered %s", name, command, said.Bytes())
+			if answer.Code != wire.CodeInvalidField || !strings.Contains(output.String(), `"field":"bot_wallet"`) {
+				t.Errorf("%s: %s answered %s", name, command, output.Bytes())
 			}
 			continue
 		}
 		switch answer.Code {
 		case wire.CodeInvalidJSON, wire.CodeInvalidField, wire.CodeMissingField, wire.CodeUnsupportedMedia, wire.CodeMethodNotAllowed, wire.CodeUnknownRoute:
-			t.Errorf("%s: %s is no right request: %s", name, command, said.Bytes())
+			t.Errorf("%s: %s is no right request: %s", name, command, output.Bytes())
 		}
 	}
 }

@@ -101,7 +101,7 @@ func TestPaymentProof(t *testing.T) {
 	w := newWriter(t, chain)
 	full := strings.Replace(paymentBody, "}", `,"claim_id":"`+gatewaytest.ClaimText(78)+
 		`","ticket_label":"spring block","fill_usd":1000,"payment_rail":"SOL"}`, 1)
-	gone := strings.ReplaceAll(paymentBody, "T7", "T3")
+	removed := strings.ReplaceAll(paymentBody, "T7", "T3")
 	proof := func(at int, path, body string) desk.PaymentProof {
 		t.Helper()
 		if got := do(t, w.handlers[at], postText(path, body, "Idempotency-Key: k")); got.status != 202 {
@@ -126,11 +126,11 @@ func TestPaymentProof(t *testing.T) {
 	if all != want || all.Key.ID != bare.Key.ID || all.Key.Body == bare.Key.Body {
 		t.Errorf("full: %+v", all)
 	}
-	if old := proof(0, rfqapi.PathNativeVerify, gone); old.Ticket != 3 {
+	if old := proof(0, rfqapi.PathNativeVerify, removed); old.Ticket != 3 {
 		t.Errorf("gone: %+v", old)
 	}
 	w = newWriter(t, nil)
-	got := w.post(t, rfqapi.PathNativeVerify, gone)
+	got := w.post(t, rfqapi.PathNativeVerify, removed)
 	if e := gatewaytest.DecodeError(t, got.body); got.status != 404 || e.Code != wire.CodeUnknownTicket {
 		t.Errorf("gone, and no chain: status %d: %s", got.status, got.body)
 	}

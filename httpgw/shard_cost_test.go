@@ -26,7 +26,7 @@ var shardCosts = map[string]struct {
 	"read":    {getText("/api/v1/market/depth?symbol=SLUSD/USDC&limit=50"), 0},
 	"tickets": {getText(rfqapi.PathTickets), 0}, // of all groups
 	"symbols": {getText("/api/v1/market/symbols"), 0},
-	// Its body is looked at first, for whom it is for, and has members that say
+	// Its body is read first, for the shard that owns it, and has members that say
 	// nothing of that.
 	"write": {postText(rfqapi.PathRFQ+"quote", quoteOf(7)), 1},
 }

@@ -148,7 +148,7 @@ func beside(t testing.TB, change func(*shardRig), nodes ...http.HandlerFunc) *sh
 		t.Cleanup(server.Close)
 		other.Nodes = append(other.Nodes, ShardNode{Base: server.URL, API: server.URL})
 	}
-	if len(nodes) == 0 { // nobody listens there any more
+	if len(nodes) == 0 { // nothing listens there any more
 		other.Nodes = us.group().Nodes
 	}
 	eu.o.Shards = shardConfig(1, eu.group(), other)

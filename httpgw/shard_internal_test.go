@@ -37,9 +37,9 @@ func hopRequest(target, key, body string) *fasthttp.Request {
 // limited time.
 func TestInternalHeader(t *testing.T) {
 	now := time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
-	said := internalRequest{from: 1, client: netip.MustParseAddr("2001:db8::1"), taker: takerKey()}
+	header := internalRequest{from: 1, client: netip.MustParseAddr("2001:db8::1"), taker: takerKey()}
 	from := internalRoutes(1, now)
-	line := from.appendInternalHeader(nil, &said, 2, []byte("/a?b=c"), hopRequest("/a?b=c", "k", "body"))
+	line := from.appendInternalHeader(nil, &header, 2, []byte("/a?b=c"), hopRequest("/a?b=c", "k", "body"))
 	if len(line) > maxInternalHeader {
 		t.Fatalf("%d bytes", len(line))
 	}
@@ -59,7 +59,7 @@ func TestInternalHeader(t *testing.T) {
 		"another secret": {&shardRouter{own: 2, macs: newMACs(bytes.Repeat([]byte{8}, 32)), now: now.UnixNano}, hopRequest("/a?b=c", "k", "body"), false},
 	} {
 		got, ok := c.at.verify([][]byte{line}, c.of)
-		if ok != c.taken || ok && *got != said {
+		if ok != c.taken || ok && *got != header {
 			t.Errorf("%s: %v %+v", name, ok, got)
 		}
 	}
@@ -81,11 +81,11 @@ func FuzzInternalHeader(f *testing.F) {
 	f.Add([]byte("v1 1 2 1 192.0.2.1 -"), true)
 	f.Add([]byte("v1 1 2 1 192.0.2.1 - 00"), false)
 	f.Add([]byte("v9 256 2 -1 nobody 1"), true)
-	f.Fuzz(func(t *testing.T, said []byte, sign bool) {
+	f.Fuzz(func(t *testing.T, header []byte, sign bool) {
 		r, request := internalRoutes(2, time.UnixMilli(1)), hopRequest("/", "", "")
-		line := said
+		line := header
 		if sign {
-			line = from(r, said, request)
+			line = from(r, header, request)
 		}
 		if h, ok := r.verify([][]byte{line}, request); ok && (!sign || !h.client.IsValid()) {
 			t.Errorf("%q is taken: %+v", line, h)
@@ -94,10 +94,10 @@ func FuzzInternalHeader(f *testing.F) {
 }
 
 // from signs any text.
-func from(r *shardRouter, said []byte, request *fasthttp.Request) []byte {
+func from(r *shardRouter, header []byte, request *fasthttp.Request) []byte {
 	const digits = "0123456789abcdef"
-	line := append(bytes.Clone(said), ' ')
-	for _, b := range r.sign(said, request.Header.RequestURI(), request) {
+	line := append(bytes.Clone(header), ' ')
+	for _, b := range r.sign(header, request.Header.RequestURI(), request) {
 		line = append(line, digits[b>>4], digits[b&15])
 	}
 	return line

@@ -21,15 +21,15 @@ type History interface {
 // Step makes at most one request and handles the answer. After an error, poll again
 // later. Errors: [ErrHistory], [ErrNotFound], errors of the history.
 func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
-	switch ask := b.Next(); ask.Kind {
+	switch next := b.Next(); next.Kind {
 	case RequestList:
-		list, err := h.List(ctx, b.o.Account, ask.Page)
+		list, err := h.List(ctx, b.o.Account, next.Page)
 		if err != nil {
 			return Progress{}, fmt.Errorf("history of %s: %w", solana.Base58(b.o.Account), err)
 		}
 		return b.Listed(list)
 	case RequestTransaction:
-		c, found, err := h.Transaction(ctx, ask.Transaction, rpc.Finalized)
+		c, found, err := h.Transaction(ctx, next.Transaction, rpc.Finalized)
 		l, _ := b.next()
 		switch {
 		case errors.Is(err, rpc.ErrNoMajority) && !l.contested:
@@ -39,9 +39,9 @@ func (b *Backfill) Step(ctx context.Context, h History) (Progress, error) {
 		case unreadable(err):
 			return b.Unavailable(err)
 		case err != nil:
-			return Progress{}, fmt.Errorf("transaction %s: %w", ask.Transaction, err)
+			return Progress{}, fmt.Errorf("transaction %s: %w", next.Transaction, err)
 		case !found:
-			return b.Unavailable(fmt.Errorf("%w: %s", ErrNotFound, ask.Transaction))
+			return b.Unavailable(fmt.Errorf("%w: %s", ErrNotFound, next.Transaction))
 		}
 		return b.Read(c)
 	case RequestSkip:

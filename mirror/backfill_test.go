@@ -535,7 +535,7 @@ func TestBackfillRestarts(t *testing.T) {
 	for range 9 {
 		node.add(1, 10, buys(1, 10))
 	}
-	f.now, node.floor = node.at, 25 // nobody remembers where we were
+	f.now, node.floor = node.at, 25 // no node has the transaction where we were
 	for i := range misses - 1 {
 		if err := f.poll(); !errors.Is(err, mirror.ErrHistory) {
 			t.Fatalf("%d: %v", i, err)

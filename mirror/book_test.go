@@ -109,7 +109,7 @@ func both(f, g func(*made)) func(*made) { return func(m *made) { f(m); g(m) } }
 // Manifest market's nodes 0 to 2 are the bids, with 1 as the root; a crit-bit tree's node
 // 0 is the root.
 func refused(l mirror.Layout) map[string]corrupted {
-	const gone = 1<<32 - 1
+	const noOrder = 1<<32 - 1
 	switch l {
 	case mirror.Manifest:
 		return map[string]corrupted{
@@ -124,8 +124,8 @@ func refused(l mirror.Layout) map[string]corrupted {
 			"a root that is none":         {wordAt(0, 156, 7*80), mirror.ErrMalformed},
 			"a root between nodes":        {wordAt(0, 156, 79), mirror.ErrMalformed},
 			"another best":                {wordAt(0, 160, 80), mirror.ErrMalformed},
-			"a tree without a best":       {wordAt(0, 160, gone), mirror.ErrMalformed},
-			"a best without a tree":       {wordAt(0, 164, gone), mirror.ErrMalformed},
+			"a tree without a best":       {wordAt(0, 160, noOrder), mirror.ErrMalformed},
+			"a best without a tree":       {wordAt(0, 164, noOrder), mirror.ErrMalformed},
 			"a node of another kind":      {byteAt(0, 256+13, 1), mirror.ErrMalformed},
 			"a bid among the asks":        {byteAt(0, 256+4*80+56, 1), mirror.ErrMalformed},
 			"a ring to the right":         {wordAt(0, 256+4, 80), mirror.ErrMalformed},
@@ -156,7 +156,7 @@ func refused(l mirror.Layout) map[string]corrupted {
 			"fewer orders":         {wordAt(1, 37, 2), mirror.ErrMalformed},
 			"more orders":          {wordAt(2, 37, 4), mirror.ErrMalformed},
 			"a root that is none":  {wordAt(2, 33, 5), mirror.ErrMalformed},
-			"a child that is none": {wordAt(2, 45+28, gone), mirror.ErrMalformed},
+			"a child that is none": {wordAt(2, 45+28, noOrder), mirror.ErrMalformed},
 			"a ring":               {wordAt(2, 45+28, 0), mirror.ErrMalformed},
 			"a free node in use":   {byteAt(1, 45, 3), mirror.ErrMalformed},
 			"out of order":         {func(m *made) { swapWords(m.accounts[2].Data, 45+24) }, mirror.ErrMalformed},

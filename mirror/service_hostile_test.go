@@ -33,7 +33,7 @@ func answer(w io.Writer, id uint64, result any) {
 	if err != nil {
 		panic(err)
 	}
-	_, _ = w.Write(text) // a client that has gone is the test's own
+	_, _ = w.Write(text) // only the test's own client closes early
 }
 
 // wireNode serves a fakeChain over HTTP. before may answer instead.
@@ -155,7 +155,7 @@ func TestServiceHostile(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				chain := newFakeChain(0)
 				s, engine, stop := serveWire(t, chain, timeouts[name], wireNode(t, chain, malice))
-				await.Value(t, "a state by nobody", s.State, func(s *mirror.State) bool {
+				await.Value(t, "a state without an active node", s.State, func(s *mirror.State) bool {
 					return s.Pairs[0].Err != nil && s.Reasons.Has(mirror.NoUpstream) && s.Upstreams[0].Calls > 2
 				})
 				stop()

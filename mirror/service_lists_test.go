@@ -122,7 +122,7 @@ func TestServiceListsOfThree(t *testing.T) {
 						r.chain.act(buys(10, 31+market.Amount(i)))
 						s := r.after(2 * cycle)
 						if w := &s.Pairs[0].Swaps; w.Rolling.Day.Status != mirror.Exact || w.Rolling.Day.Swaps != 10+i+1 || w.Rolling.Totals.Doubts != 0 {
-							t.Fatalf("liar %d, turn %d: %+v, %v", liar, i, w.Rolling, s.Pairs[0].Err)
+							t.Fatalf("liar %d, round %d: %+v, %v", liar, i, w.Rolling, s.Pairs[0].Err)
 						}
 					}
 					r.stop()
@@ -191,14 +191,14 @@ func bySignature(list []rpc.SignatureInfo) []rpc.SignatureInfo {
 }
 
 // TestServiceListsOrders: nodes that order the transactions of a slot differently and
-// answer in turns, over more than a page and through restarts, lose and repeat none.
+// answer alternately, over more than a page and through restarts, lose and repeat none.
 func TestServiceListsOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 2)
-		turn := 0
+		round := 0
 		r.chain.alterList = func(node int, _ rpc.Page, list []rpc.SignatureInfo) []rpc.SignatureInfo {
-			if turn%3 != 0 || node == 1 {
-				// In turn 0 only the first node answers, otherwise only the second.
+			if round%3 != 0 || node == 1 {
+				// In round 0 only the first node answers, otherwise only the second.
 				return bySignature(list)
 			}
 			return list
@@ -214,13 +214,13 @@ func TestServiceListsOrders(t *testing.T) {
 			}
 		}
 		act(400)
-		for turn = range 6 {
+		for round = range 6 {
 			r.start()
 			r.after(2 * cycle)
 			act(5)
 			r.after(cycle)
 			r.stop()
-			r.kv = r.kv.crash(turn)
+			r.kv = r.kv.crash(round)
 		}
 		r.start()
 		s := r.after(3 * cycle)

@@ -194,7 +194,7 @@ type fakeEngine struct {
 	durable   int // of trades
 	held      bool
 	err       error
-	refused   int // trades out of turn
+	refused   int // trades out of order
 }
 
 func (e *fakeEngine) Refresh(r mirror.Refresh) error {

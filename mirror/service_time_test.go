@@ -38,7 +38,7 @@ func TestServiceClockJumps(t *testing.T) {
 					t.Errorf("with a wrong clock: %q, %+v", s.Reasons.Words(), s.Pairs[0].Swaps.Rolling.Day)
 				}
 				r.stop()
-				r.start() // as an operator who mends the clock may do
+				r.start() // as an operator may do after setting the clock
 				r.chain.act(buys(12, 32))
 				r.after(5 * time.Minute)
 				r.chain.mu.Lock()
@@ -72,7 +72,7 @@ func TestServiceNewBeforeOld(t *testing.T) {
 			r.chain.act(buys(2, 7+market.Amount(i)))
 			s := r.after(4 * cycle)
 			if w := &s.Pairs[0].Swaps; w.Rolling.Last.Quote != 7+market.Amount(i) || w.Rolling.Day.Status == mirror.Behind || w.Pending == 0 {
-				t.Errorf("turn %d: %+v", i, w)
+				t.Errorf("round %d: %+v", i, w)
 			}
 		}
 		s := r.after(past * time.Second)

@@ -47,17 +47,17 @@ func TestServiceEngineComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
 		r.start()
-		for turn := range 4 {
+		for round := range 4 {
 			r.engine.mu.Lock()
-			if r.engine.err = nil; turn%2 == 0 {
+			if r.engine.err = nil; round%2 == 0 {
 				r.engine.err = errors.New("full")
 			}
 			r.engine.mu.Unlock()
 			for range 3 {
 				r.chain.act(buys(10, 30))
 				s := r.after(2 * cycle)
-				if s.Reasons.Has(mirror.EngineRefuses) != (turn%2 == 0) {
-					t.Errorf("turn %d: %q", turn, s.Reasons.Words())
+				if s.Reasons.Has(mirror.EngineRefuses) != (round%2 == 0) {
+					t.Errorf("round %d: %q", round, s.Reasons.Words())
 				}
 			}
 		}
@@ -79,7 +79,7 @@ func TestServiceRollback(t *testing.T) {
 				r := newRig(t, 3)
 				r.start()
 				r.after(2*cycle + cycle/2)
-				for turn := range 4 {
+				for round := range 4 {
 					// On a fork some slots ahead the vault is empty.
 					r.chain.alterAnswers(func(node int, v *rpc.NodeAccounts) {
 						if node < forked {
@@ -89,13 +89,13 @@ func TestServiceRollback(t *testing.T) {
 					})
 					s := r.after(cycle)
 					if p := s.Pairs[0].Pool; (p.BaseBalance == 1) != (forked > 1) {
-						t.Errorf("turn %d on the fork: %+v", turn, p)
+						t.Errorf("round %d on the fork: %+v", round, p)
 					}
 					before := s.Pairs[0].At.Slot
 					r.chain.alterAnswers(nil)
 					s = r.after(cycle)
 					if p := &s.Pairs[0]; p.Pool.BaseBalance != r.chain.past.vaults[0] || p.At.Slot <= before || p.Reasons != 0 {
-						t.Errorf("turn %d after the fork: %+v at %d, was %d: %q", turn, p.Pool, p.At.Slot, before, p.Reasons.Words())
+						t.Errorf("round %d after the fork: %+v at %d, was %d: %q", round, p.Pool, p.At.Slot, before, p.Reasons.Words())
 					}
 				}
 				r.stop()
@@ -114,9 +114,9 @@ func TestServiceRollback(t *testing.T) {
 func TestServiceSidesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 3)
-		turn := 0
+		round := 0
 		r.chain.alter = func(node int, v *rpc.NodeAccounts) {
-			if node == turn%3 {
+			if node == round%3 {
 				hollow(v)
 			}
 		}
@@ -124,10 +124,10 @@ func TestServiceSidesChange(t *testing.T) {
 		for range 12 {
 			s := r.after(cycle)
 			if p := &s.Pairs[0]; p.Pool == nil || p.Pool.BaseBalance != r.chain.past.vaults[0] || p.AgreeingNodes != 2 || !p.Reasons.Has(mirror.Contradicted) {
-				t.Errorf("turn %d: %+v %q", turn, p.Pool, p.Reasons.Words())
+				t.Errorf("round %d: %+v %q", round, p.Pool, p.Reasons.Words())
 			}
 			r.chain.mu.Lock()
-			turn++
+			round++
 			r.chain.mu.Unlock()
 		}
 		r.stop()

@@ -127,7 +127,7 @@ func benchDir(b *testing.B) string {
 
 // BenchmarkJournal measures Append against the yardstick: the same frames, with
 // the same checksum, written to one prewritten file with one fdatasync each. The
-// two take turns, so that a noisy machine disturbs both alike; "ratio" is the
+// two alternate, so that a noisy machine disturbs both alike; "ratio" is the
 // journal's commands a second over the yardstick's.
 func BenchmarkJournal(b *testing.B) {
 	for _, size := range frameSizes {

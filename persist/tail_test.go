@@ -24,7 +24,7 @@ func TestFrames(t *testing.T) {
 	select {
 	case <-wake:
 	default:
-		t.Error("nobody was woken")
+		t.Error("no reader was woken")
 	}
 	for _, from := range []uint64{1, 11, 991} {
 		at, read := Genesis(), []engine.Command(nil)

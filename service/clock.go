@@ -97,9 +97,9 @@ func (g *clockGuard) lock(locked bool) (done bool) {
 	result, err := g.desk.Do(&rfq.SetLock{Scope: rfq.LockClock, Locked: locked, Reason: clockLockReason})
 	switch {
 	case err != nil:
-		g.log.Warn("clock's lock was not changed", "locked", locked, "error", err)
+		g.log.Warn("changing the lock of the clock failed", "locked", locked, "error", err)
 	case result.Reason != 0:
-		g.log.Warn("clock's lock was refused", "locked", locked, "reason", result.Reason.String())
+		g.log.Warn("desk refused to change the lock of the clock", "locked", locked, "reason", result.Reason.String())
 	}
 	return err == nil && result.Reason == 0
 }

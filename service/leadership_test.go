@@ -67,6 +67,6 @@ func barrierWaitsForTheView(t *testing.T) {
 	deposed := errors.New("another node leads")
 	confirm = func(context.Context) error { return deposed }
 	if err := barrier(eng, confirm, desk, nil)(); !errors.Is(err, deposed) {
-		t.Fatalf("nobody has confirmed: %v", err)
+		t.Fatalf("no node has confirmed: %v", err)
 	}
 }

@@ -27,7 +27,7 @@ func TestMirrorWithoutParticipants(t *testing.T) {
 	}
 	cfg.Instruments = append(cfg.Instruments, config.Default().Instruments...)
 	if _, err := LoadParticipants(&cfg); err == nil {
-		t.Error("matched instruments, and nobody to trade them")
+		t.Error("matched instruments without a participant that trades them")
 	}
 }
 

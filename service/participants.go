@@ -61,7 +61,7 @@ func LoadParticipants(c *config.Config) ([]participants.Participant, error) {
 func LoadParticipantsOr(c *config.Config, before []participants.Participant, log *slog.Logger) ([]participants.Participant, error) {
 	list, err := LoadParticipants(c)
 	if err != nil && before != nil {
-		log.Error("participants file refused: the previous participants stay in force", "error", err)
+		log.Error("participants file refused, the previous participants stay in force", "error", err)
 		return before, nil
 	}
 	return list, err

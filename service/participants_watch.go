@@ -129,7 +129,7 @@ func (w *participantsWatch) reload(ctx context.Context, stamp FileStamp) {
 	defer w.mu.Unlock()
 	if err != nil {
 		w.status.Refused = err.Error()
-		log.Error("participants refused: the previous participants stay in force", "reason", err)
+		log.Error("participants file refused, the previous participants stay in force", "reason", err)
 		return
 	}
 	w.reloads++

@@ -154,7 +154,7 @@ func configure(c *config.Config, state *engine.State, instruments []market.Instr
 		in := &instruments[i]
 		if i < len(known) {
 			if err := engine.CheckRedefinition(&known[i], in); err != nil {
-				return nil, fmt.Errorf("instrument %s differs from the one in the journal: %w", in.Symbol, err)
+				return nil, fmt.Errorf("instrument %s differs from the one in the journal: %w: restore the value, or start with an empty data folder", in.Symbol, err)
 			}
 			if known[i] == *in {
 				continue

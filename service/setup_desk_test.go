@@ -106,11 +106,11 @@ func TestDeskRequests(t *testing.T) {
 	if _, _, _, err := wanted.requests(other, full); err != nil {
 		t.Errorf("another mint where nothing is sold: %v", err)
 	}
-	var crowd rfq.View
+	var manyOperators rfq.View
 	for i := range rfq.MaxOperators {
-		crowd.Operators = append(crowd.Operators, rfq.Operator{ID: market.OperatorID(i + 1), Name: fmt.Sprint("o", i)})
+		manyOperators.Operators = append(manyOperators.Operators, rfq.Operator{ID: market.OperatorID(i + 1), Name: fmt.Sprint("o", i)})
 	}
-	if _, _, _, err := wanted.requests(&crowd, full); err == nil || !strings.Contains(err.Error(), "operators") {
+	if _, _, _, err := wanted.requests(&manyOperators, full); err == nil || !strings.Contains(err.Error(), "operators") {
 		t.Errorf("too many operators: %v", err)
 	}
 }

@@ -205,6 +205,6 @@ func (l *lyingNode) serve(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(res.StatusCode)
 	if _, err := io.Copy(w, res.Body); err != nil {
-		return // the client is gone
+		return // the client has closed the connection
 	}
 }

@@ -75,12 +75,12 @@ func (s *saga) live(d *failpoint) (ended bool) {
 			}
 		}()
 	}
-	gone := func() bool { return d != nil && d.isDead() }
+	hasDied := func() bool { return d != nil && d.isDead() }
 	const dead, over = "dead", "over"
 	how := await.Value(s.t, "the end of the saga", func() string {
-		s.act(gone)
+		s.act(hasDied)
 		switch {
-		case gone():
+		case hasDied():
 			return dead
 		case s.over():
 			return over
@@ -116,14 +116,14 @@ func (s *saga) allLost() bool {
 
 // act does what the buyer has left to do. A service that dies under it has not
 // answered.
-func (s *saga) act(gone func() bool) {
+func (s *saga) act(hasDied func() bool) {
 	s.t.Helper()
 	if s.l.settle.Ready() != nil {
 		return
 	}
 	if s.paid == (solana.Signature{}) {
 		p, err := s.l.settle.Package(s.t.Context(), s.modular, 0)
-		if s.ok(err, gone) {
+		if s.ok(err, hasDied) {
 			raw := s.w.fill(s.t, p.Transaction)
 			if _, err := s.c.client.Send(s.t.Context(), raw, sendPlainly); err != nil {
 				s.t.Fatalf("the payment: %v", err)
@@ -135,18 +135,18 @@ func (s *saga) act(gone func() bool) {
 			}
 		}
 	}
-	if s.paid != (solana.Signature{}) && s.stubborn && !gone() {
+	if s.paid != (solana.Signature{}) && s.stubborn && !hasDied() {
 		r := &desk.PaymentProof{Ticket: s.modular.Terms.Ticket, Tranche: 1, Signature: s.paid}
 		v, err := s.l.settle.Verify(s.t.Context(), r)
-		if s.ok(err, gone) && v.Refused != 0 {
+		if s.ok(err, hasDied) && v.Refused != 0 {
 			s.t.Fatalf("the payment is refused: %s %s", v.Refused, v.Mismatch)
 		}
 	}
-	if s.submitted || gone() {
+	if s.submitted || hasDied() {
 		return
 	}
 	p, err := s.l.settle.Package(s.t.Context(), s.atomic, 0)
-	if !s.ok(err, gone) {
+	if !s.ok(err, hasDied) {
 		return
 	}
 	_, err = s.l.submit(s.t.Context(), s.atomic.ID, s.w.address, desk.Submission{Transaction: s.w.fill(s.t, p.Transaction)})
@@ -157,13 +157,13 @@ func (s *saga) act(gone func() bool) {
 		}
 		err = nil
 	}
-	s.submitted = s.ok(err, gone) || !s.stubborn
+	s.submitted = s.ok(err, hasDied) || !s.stubborn
 }
 
 // ok reports whether there was no error; one is forgiven the dying.
-func (s *saga) ok(err error, gone func() bool) bool {
+func (s *saga) ok(err error, hasDied func() bool) bool {
 	s.t.Helper()
-	if err != nil && !gone() && !errors.Is(err, settle.ErrNotReady) && !errors.Is(err, settle.ErrChain) {
+	if err != nil && !hasDied() && !errors.Is(err, settle.ErrNotReady) && !errors.Is(err, settle.ErrChain) {
 		s.t.Fatalf("%v (died %v)", err, s.died)
 	}
 	return err == nil

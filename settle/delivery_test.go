@@ -62,7 +62,7 @@ func (l *life) delivered(claim *rfq.Claim, had uint64) {
 func impatient(o *settle.Options) { o.FailingAfter = 300 * time.Millisecond }
 
 // TestDeliveryWaits: what a simulation shows to fail is not signed; the claim is
-// listed with the cause, and delivered when that is gone.
+// listed with the cause, and delivered when the cause has ended.
 func TestDeliveryWaits(t *testing.T) {
 	c := startChain(t)
 	signer := newHookedSigner(t, c)

@@ -183,7 +183,7 @@ var guards = []guarded{
 }
 
 // TestGuards: each guard refuses by its word; no signature is made, and the claim
-// can still be settled when the cause is gone.
+// can still be settled when the cause has ended.
 func TestGuards(t *testing.T) {
 	c := startChain(t)
 	signer := newHookedSigner(t, c)

@@ -64,7 +64,7 @@ func deskGuards(l *life) map[string]struct{ begin, end func() } {
 }
 
 // TestGuardedDelivery: while the guard refuses, nothing is signed and the claim is listed
-// at once with the reason; once the cause is gone it is delivered by itself.
+// at once with the reason; once the cause has ended it is delivered by itself.
 func TestGuardedDelivery(t *testing.T) {
 	c := startChain(t)
 	signer := newHookedSigner(t, c)
@@ -188,6 +188,6 @@ func TestSeenPayment(t *testing.T) {
 	c.control("heal", nil)
 	l.becomes(claim.ID, rfq.ClaimSettled)
 	if now := l.claim(other.ID); now.Deadline != other.Deadline {
-		t.Errorf("the claim that nobody paid has %v", time.Duration(now.Deadline-now.ReservedAt))
+		t.Errorf("the unpaid claim has %v", time.Duration(now.Deadline-now.ReservedAt))
 	}
 }

@@ -205,7 +205,7 @@ func TestRefund(t *testing.T) {
 }
 
 // TestRefundProblems: what cannot be paid back waits with the reason, and does not hold up
-// the others; it goes on by itself when the reason is gone.
+// the others; it continues by itself when the reason has ended.
 func TestRefundProblems(t *testing.T) {
 	c := startChain(t)
 	c.setTokens(c.desk, "USDC", 0)

@@ -158,7 +158,7 @@ func TestRandomReachesEveryEvent(t *testing.T) {
 }
 
 // The journal decides everything: the book's implementation, the moments at
-// which somebody saves and restores, do not.
+// which a caller saves and restores, do not.
 func TestRandomSameOnBothBooks(t *testing.T) {
 	seeds := uint64(12)
 	if testing.Short() {

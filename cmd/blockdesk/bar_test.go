@@ -164,7 +164,7 @@ func TestProgressOnTerminal(t *testing.T) {
 	}
 	interrupt(cmd)
 	program.Close()
-	rest, _ := io.ReadAll(person) // ends with an error once nobody has the other end
+	rest, _ := io.ReadAll(person) // ends with an error once the other end is closed
 	seen.Write(rest)
 	text := seen.String()
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
@@ -188,8 +188,8 @@ func TestProgressOnTerminal(t *testing.T) {
 		return err == nil
 	})
 	interrupt(cmd)
-	if said, err := io.ReadAll(reader); err != nil || strings.ContainsAny(string(said), "\r\x1b#") {
-		t.Errorf("into a pipe: %q, %v", said, err)
+	if printed, err := io.ReadAll(reader); err != nil || strings.ContainsAny(string(printed), "\r\x1b#") {
+		t.Errorf("into a pipe: %q, %v", printed, err)
 	}
 	if out, err := exec.Command(exe, "journal", "verify", "--data", d.Data).CombinedOutput(); err != nil {
 		t.Errorf("the data are not whole: %v: %s", err, out)

@@ -148,16 +148,16 @@ func TestCheckAndServeRefuseAlike(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a service that starts after all ends
 			defer cancel()
-			var said [2]string
+			var printed [2]string
 			for i, command := range [][]string{{"serve", "--check"}, {"serve"}} {
 				var out, errOut strings.Builder
 				if exit := execute(ctx, append(command, args...), &out, &errOut); exit != exitFailed {
 					t.Errorf("%v: exit code %d: %s%s", command, exit, &out, &errOut)
 				}
-				said[i] = errOut.String()
+				printed[i] = errOut.String()
 			}
-			if said[0] != said[1] || !strings.HasPrefix(said[0], "blockdesk: ") || !strings.Contains(said[0], c.want) {
-				t.Errorf("--check says\n%sserve says\n%swant %q", said[0], said[1], c.want)
+			if printed[0] != printed[1] || !strings.HasPrefix(printed[0], "blockdesk: ") || !strings.Contains(printed[0], c.want) {
+				t.Errorf("--check says\n%sserve says\n%swant %q", printed[0], printed[1], c.want)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "data")); err == nil {
 				t.Error("a data folder was made")

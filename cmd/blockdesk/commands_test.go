@@ -62,7 +62,7 @@ func helpExamples() (list []programtest.HelpExample) {
 	return list
 }
 
-// placeholder is what a reader puts something in the place of.
+// placeholder matches a text that the reader replaces.
 var placeholder = regexp.MustCompile(`^[A-Z]{3,}$`)
 
 // parseCommand holds words to the command tree, without running them.

@@ -21,9 +21,9 @@ import (
 // words; descriptions are left out.
 func completed(t *testing.T, words ...string) (values []string, errOut string) {
 	t.Helper()
-	var out, said strings.Builder
-	if exit := execute(t.Context(), append([]string{"__complete"}, words...), &out, &said); exit != exitDone {
-		t.Errorf("completing %q: exit code %d: %s", words, exit, said.String())
+	var out, printed strings.Builder
+	if exit := execute(t.Context(), append([]string{"__complete"}, words...), &out, &printed); exit != exitDone {
+		t.Errorf("completing %q: exit code %d: %s", words, exit, printed.String())
 	}
 	for line := range strings.Lines(out.String()) {
 		value, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
@@ -31,7 +31,7 @@ func completed(t *testing.T, words ...string) (values []string, errOut string) {
 			values = append(values, value)
 		}
 	}
-	return values, said.String()
+	return values, printed.String()
 }
 
 // TestCompletion: commands, flags and values are completed, from the program, the
@@ -97,9 +97,9 @@ func TestCompletionWithoutService(t *testing.T) {
 		{"ticket", "withdraw", "--admin", slow.URL, "--operator-token", "t", ""},
 		{"ticket", "withdraw", "--config", filepath.Join(t.TempDir(), "none.yaml"), ""},
 	} {
-		got, said := completed(t, words...)
-		if len(got) > 0 || strings.Contains(said, "blockdesk:") {
-			t.Errorf("%q: %q, %s", words, got, said)
+		got, printed := completed(t, words...)
+		if len(got) > 0 || strings.Contains(printed, "blockdesk:") {
+			t.Errorf("%q: %q, %s", words, got, printed)
 		}
 	}
 }

@@ -127,9 +127,9 @@ func (f *limitsFile) reload() {
 	}
 	l, err := cosign.ReadLimits(f.path)
 	if err != nil {
-		f.log.Error("reading the limits failed, the old ones stay", "error", err)
+		f.log.Error("reading the limits failed, the old limits stay in force", "error", err)
 		return
 	}
 	f.server.SetLimits(l)
-	f.log.Info("limits were read again", "file", f.path)
+	f.log.Info("limits of the signer read again", "file", f.path)
 }

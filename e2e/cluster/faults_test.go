@@ -76,7 +76,7 @@ func clusterFaults() []fault {
 		{name: "the leader's clock jumps back", leader: true, do: func(p *trial, n *groupNode) { p.jumpClock(n, -clockJump) }},
 		{name: "two of three are killed", leader: true, do: func(p *trial, n *groupNode) { p.loseQuorum(n) }},
 		{name: "the lead is handed over", leader: true, do: func(p *trial, n *groupNode) {
-			// It may be deposed before, or hand over to nobody.
+			// It may be deposed before, or find no successor.
 			_, _, _ = p.tryCommand(n, "/desk/cluster/transfer", operator.NewToken(), []byte("{}"))
 		}},
 		{name: "rolling restart", do: func(p *trial, _ *groupNode) {
@@ -131,7 +131,7 @@ func (p *trial) fullDisk(n *groupNode) {
 	p.T.Helper()
 	n.suffers(p.T, programtest.Faults{Full: true})
 	await.True(p.T, n.id+" ends on a full disk", func() bool { return n.gone() != nil })
-	p.kill(n) // it is gone
+	p.kill(n) // the process has ended
 	p.progress(calmAcks)
 	n.suffers(p.T, programtest.Faults{})
 	p.start(n)

@@ -68,16 +68,16 @@ type clusterTrader struct {
 	turnedAway atomic.Int64 // logons that failed
 
 	// Guarded by trader.mu.
-	away error                    // why it was not let in at last
-	open map[string]func(outcome) // by ClOrdID: what was asked and not answered yet
-	said map[string]string        // by ClOrdID: the first answer, until the round is checked
-	sent int
+	away         error                    // why it was not let in at last
+	open         map[string]func(outcome) // by ClOrdID: what was asked and not answered yet
+	firstAnswers map[string]string        // by ClOrdID: the first answer, until the round is checked
+	sent         int
 }
 
 func newClusterTrader(name string, number int, seed uint64, addresses []string, past *history, acks func(time.Time)) *clusterTrader {
 	c := &clusterTrader{
 		Trader: fixtest.NewTrader(name, seed), gateways: gateways{addresses: addresses}, number: number, past: past, acks: acks,
-		open: map[string]func(outcome){}, said: map[string]string{},
+		open: map[string]func(outcome){}, firstAnswers: map[string]string{},
 	}
 	c.logons.least, c.quiet.least, c.OnMessage = clusterLogon, clusterSilence, c.note
 	return c
@@ -104,8 +104,8 @@ func (c *clusterTrader) note(m *fixclient.Message) {
 	if !ok || c.Requests[id] == nil {
 		return
 	}
-	if c.said[id] == "" {
-		c.said[id] = answer
+	if c.firstAnswers[id] == "" {
+		c.firstAnswers[id] = answer
 		c.acks(time.Now())
 	}
 	if answered := c.open[id]; answered != nil {
@@ -270,7 +270,7 @@ func (c *clusterTrader) trySettle(rng *rand.Rand) (err error) {
 		return err
 	}
 	c.Mu.Lock()
-	ids := slices.Sorted(maps.Keys(c.said))
+	ids := slices.Sorted(maps.Keys(c.firstAnswers))
 	c.Mu.Unlock()
 	const repeats = 8
 	for range min(repeats, len(ids)) {
@@ -289,7 +289,7 @@ func (c *clusterTrader) trySettle(rng *rand.Rand) (err error) {
 func (c *clusterTrader) forget() {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	clear(c.said)
+	clear(c.firstAnswers)
 	maps.DeleteFunc(c.Requests, func(_ string, r *fixtest.Request) bool { return r.Answered })
 	maps.DeleteFunc(c.Orders, func(_ string, o *fixtest.Order) bool { return !o.Live() })
 }
@@ -558,7 +558,7 @@ func (k *keeper) answer(w *kept, m *fixclient.Message) {
 	case w.msgType == "G" && kind == "5", w.msgType == "F" && kind == "4":
 		w.answered(outcome{})
 	case (w.msgType == "G" || w.msgType == "F") && tooLate:
-		w.answered(outcome{no: true})
+		w.answered(outcome{refused: true})
 	default:
 		k.fail(m)
 	}

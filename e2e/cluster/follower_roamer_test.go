@@ -24,16 +24,16 @@ type roamers struct {
 	urls    []string // of WebSockets: the leader's first
 	symbols []string
 
-	mu   sync.Mutex
-	said map[string]string // what a stream said at an epoch and number, whoever said it
-	ways [][]int           // resumed moves, by from and to
-	err  error             // the first thing that must not be
+	mu       sync.Mutex
+	messages map[string]string // the message of any stream, by epoch and number
+	ways     [][]int           // resumed moves, by from and to
+	err      error             // the first thing that must not be
 
 	updates, snapshots, hops, resumed, restarts, heartbeats atomic.Uint64
 }
 
 func newRoamers(symbols []string, urls ...string) *roamers {
-	r := &roamers{urls: urls, symbols: symbols, said: map[string]string{}}
+	r := &roamers{urls: urls, symbols: symbols, messages: map[string]string{}}
 	for range urls {
 		r.ways = append(r.ways, make([]int, len(urls)))
 	}
@@ -60,10 +60,10 @@ func (r *roamers) fail(err error) {
 func (r *roamers) hear(at, what string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if before, known := r.said[at]; known && before != what {
+	if before, known := r.messages[at]; known && before != what {
 		return fmt.Errorf("at %s one server says %s, another %s", at, before, what)
 	}
-	r.said[at] = what
+	r.messages[at] = what
 	return nil
 }
 

@@ -35,7 +35,7 @@ type cable struct {
 	mu    sync.Mutex
 	cond  *sync.Cond
 	held  bool // bytes wait
-	dead  bool // whoever dials is refused
+	dead  bool // dials are refused
 	conns map[net.Conn]bool
 }
 

@@ -33,10 +33,10 @@ type asked struct {
 // outcome is the answer. The zero value is no answer: what it
 // asked for has happened, will happen, or never will.
 type outcome struct {
-	known  bool
-	answer string // of an answer or a take; "" of a take: there was no room for it
-	amount int64  // of a status: the quantity, 0 = the order has ended
-	no     bool   // an amend or a cancel was refused: the order had ended
+	known   bool
+	answer  string // of an answer or a take; "" of a take: there was no room for it
+	amount  int64  // of a status: the quantity, 0 = the order has ended
+	refused bool   // an amend or a cancel was refused: the order had ended
 }
 
 // history is what clients of a group requested and were answered, with the times of both
@@ -158,7 +158,7 @@ func answerModel() porcupine.Model {
 	}
 }
 
-// trancheState is what is left of a tranche, and who has claims on it. Claims are
+// trancheState is what is left of a tranche, and the claims on it. Claims are
 // in the order of their keys, so that equal states are equal values.
 type trancheState struct {
 	left   int64
@@ -264,7 +264,7 @@ func orderModel() porcupine.Model {
 				return []any{qty, next}
 			case !out.known:
 				return []any{qty}
-			case out.no:
+			case out.refused:
 				return only(qty, qty == 0)
 			default:
 				return only(next, qty > 0)
@@ -310,7 +310,7 @@ func TestClusterHistories(t *testing.T) {
 		"a stale refusal":                  {false, []step{take(1, 2, "b", ""), take(3, 4, "a", "C1")}},
 		"a stale leader sells again":       {false, []step{take(1, 2, "a", "C1"), take(3, 4, "b", "C2"), take(5, 6, "c", "C1")}},
 		"amends, then the end": {true, []step{
-			order(1, 2, opAmend, 7, outcome{}), order(3, 4, opStatus, 0, outcome{amount: 7}), order(5, 9, opAmend, 8, outcome{no: true}),
+			order(1, 2, opAmend, 7, outcome{}), order(3, 4, opStatus, 0, outcome{amount: 7}), order(5, 9, opAmend, 8, outcome{refused: true}),
 			order(5, 8, opCancel, 0, outcome{}), order(10, 11, opStatus, 0, outcome{}),
 		}},
 		"an amend of an unknown outcome": {true, []step{order(1, 0, opAmend, 7, outcome{}), order(3, 4, opStatus, 0, outcome{amount: firstQty}), order(5, 6, opStatus, 0, outcome{amount: 7})}},

@@ -13,8 +13,8 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// way is what one node sends to another: of all connections between them, whoever
-// has dialled them.
+// way is what one node sends to another, on all connections between them, no matter which
+// of the two has dialled.
 type way struct{ from, to string }
 
 // weather is what happens to the bytes on a way.
@@ -244,7 +244,7 @@ func TestClusterNetwork(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	said := func(from, to net.Conn, text string) {
+	deliver := func(from, to net.Conn, text string) {
 		t.Helper()
 		if _, err := io.WriteString(from, text); err != nil {
 			t.Fatal(err)
@@ -257,9 +257,9 @@ func TestClusterNetwork(t *testing.T) {
 	if _, err := io.ReadFull(b, make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
-	said(a, b, "one")
+	deliver(a, b, "one")
 	n.set(weather{held: true}, way{"a", "b"})
-	said(b, a, "two") // the other way is open
+	deliver(b, a, "two") // the other way is open
 	if _, err := io.WriteString(a, "three"); err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestClusterNetwork(t *testing.T) {
 	}
 	n.set(weather{delay: 30 * time.Millisecond}, way{"b", "a"})
 	began := time.Now()
-	if said(b, a, "four"); time.Since(began) < 30*time.Millisecond {
+	if deliver(b, a, "four"); time.Since(began) < 30*time.Millisecond {
 		t.Error("a slow way is not slow")
 	}
 	n.reset("b", "a")

@@ -165,29 +165,29 @@ func (l *restLoad) claim(ctx, last context.Context, number int, round *ticketRou
 	c := newRESTClient(number, l.nodes, l.past)
 	defer c.http.CloseIdleConnections()
 	c.at = rng.IntN(len(l.nodes))
-	type taken struct{ key, said string }
+	type taken struct{ key, reply string }
 	var before []taken
 	for n := 0; ctx.Err() == nil && l.err() == nil; n++ {
 		key := fmt.Sprintf("%s-%d-%d", round.order, number, n)
 		was := ""
 		if len(before) > 0 && rng.IntN(3) == 0 {
 			t := before[rng.IntN(len(before))]
-			key, was = t.key, t.said
+			key, was = t.key, t.reply
 		}
-		said, ok := l.take(last, c, round, key, wallet)
+		reply, ok := l.take(last, c, round, key, wallet)
 		if !ok {
 			return
 		}
-		if was != "" && said != was {
-			l.fail("key %s was answered %s, then %s", key, was, said)
+		if was != "" && reply != was {
+			l.fail("key %s was answered %s, then %s", key, was, reply)
 		}
-		before = append(before, taken{key, said})
+		before = append(before, taken{key, reply})
 		programtest.Pause(ctx, time.Duration(20+rng.IntN(120))*time.Millisecond)
 	}
 }
 
 // take asks for a claim under a key until there is an answer, and returns it.
-func (l *restLoad) take(ctx context.Context, c *restClient, round *ticketRound, key, wallet string) (said string, ok bool) {
+func (l *restLoad) take(ctx context.Context, c *restClient, round *ticketRound, key, wallet string) (reply string, ok bool) {
 	body := map[string]string{
 		"order_id": round.order, "tranche_id": round.order + "-1", "fill_usd": fmt.Sprint(clusterFill), "bot_wallet": wallet, "payment_rail": "USDC",
 	}
@@ -248,7 +248,7 @@ func (l *restLoad) quote(ctx, last context.Context, number int, round *ticketRou
 	body := map[string]string{"order_id": round.order, "tranche_id": round.order + "-1", "fill_usd": fmt.Sprint(clusterFill), "rail": "USDC"}
 	for n := 0; ctx.Err() == nil && l.err() == nil; n++ {
 		key := fmt.Sprintf("q%s-%d-%d", round.order, number, n)
-		for said := 0; said < 2 && last.Err() == nil; {
+		for reply := 0; reply < 2 && last.Err() == nil; {
 			answered := l.past.call(number, asked{kind: opAnswer, object: key})
 			a, err := c.once(last, http.MethodPost, "/api/v1/rfq/quote", key, body)
 			l.count(err)
@@ -263,7 +263,7 @@ func (l *restLoad) quote(ctx, last context.Context, number int, round *ticketRou
 			default:
 				l.fail("a quote: %d %.300s", a.status, a.body)
 			}
-			said++
+			reply++
 		}
 		programtest.Pause(ctx, 40*time.Millisecond)
 	}

@@ -207,7 +207,7 @@ func (n *groupNode) run() (err error) {
 	return nil
 }
 
-// gone is how a node has ended by itself; nil while it runs.
+// gone has the error with which a node ended by itself; nil while it runs.
 func (n *groupNode) gone() error {
 	select {
 	case err := <-n.exited:
@@ -343,7 +343,7 @@ func (g *group) addresses(scheme, surface string) (out []string) {
 	return out
 }
 
-// command sends an operator's request to whoever leads, until it is answered.
+// command sends an operator's request to the leader, until it is answered.
 func (g *group) command(path string, in any) []byte {
 	g.T.Helper()
 	key, text := operator.NewToken(), programtest.Must(json.Marshal(in))

@@ -339,9 +339,9 @@ func (p *trial) prove() {
 			}
 			return nil
 		})
-		said, err := programtest.Run(p.T, "", nil, "journal", "verify", "--json", "--config", n.config(), "--data", n.data())
-		if err != nil || !strings.Contains(said, hex.EncodeToString(c.report.StateHash[:])) {
-			p.T.Errorf("journal verify of %s: %v\n%s", n.id, err, said)
+		output, err := programtest.Run(p.T, "", nil, "journal", "verify", "--json", "--config", n.config(), "--data", n.data())
+		if err != nil || !strings.Contains(output, hex.EncodeToString(c.report.StateHash[:])) {
+			p.T.Errorf("journal verify of %s: %v\n%s", n.id, err, output)
 		}
 		logs = append(logs, c)
 	}
@@ -480,7 +480,7 @@ func TestClusterRounds(t *testing.T) {
 			r := &chaintest.Rig{T: t, Keys: t.TempDir()}
 			r.StartChain(2, nil)
 			o := groupOptions{timeoutMS: timeoutMS}
-			if era%2 == 1 { // the logs are cut, and who was away gets a snapshot
+			if era%2 == 1 { // the logs are cut, and a node that was away gets a snapshot
 				const often = 300
 				o.snapshots = often
 			}

@@ -51,7 +51,7 @@ type signerWatch struct {
 
 	mu    sync.Mutex
 	given []signature
-	onAsk func(node string) // called once, then gone
+	onAsk func(node string) // called once, then removed
 }
 
 // newSignerWatch makes a socket for each node.
@@ -129,7 +129,7 @@ func (w *signerWatch) carry(in net.Conn, node string) {
 	if signs && answer[signerHead-1] == signatureKind {
 		w.note(node, ask[signerHead+1:])
 	}
-	_, _ = in.Write(answer) // whoever asked may be gone
+	_, _ = in.Write(answer) // the caller may have closed the connection
 }
 
 // note keeps a signature under a transaction.
@@ -237,7 +237,7 @@ func moments() []moment {
 		}},
 		{"killed while it is proposed", func(g *group, _ *signerWatch, n *groupNode, rng *rand.Rand) func() {
 			pid, gone := n.cmd.Process, make(chan struct{})
-			later(rng, func() { _ = pid.Kill(); close(gone) }) // it may be gone
+			later(rng, func() { _ = pid.Kill(); close(gone) }) // it may have ended already
 			return func() { <-gone; _ = n.kill(); g.start(n) }
 		}},
 		{"killed when the signer is asked", func(g *group, w *signerWatch, n *groupNode, _ *rand.Rand) func() {
@@ -331,7 +331,7 @@ func TestClusterSigns(t *testing.T) {
 	t.Logf("%d rounds, %d signatures, %v", rounds, len(given), settled)
 }
 
-// buildSomewhere builds at whoever leads: on a busy machine that changes by itself.
+// buildSomewhere builds at the leader, which changes by itself on a busy machine.
 func buildSomewhere(b *chaintest.Buyer, g *group) *chaintest.Built {
 	g.T.Helper()
 	x := &chaintest.Built{}

@@ -228,8 +228,8 @@ func newOldGroup(t *testing.T, exe string) *group {
 	return g
 }
 
-// TestUpgrade upgrades a group of release 0.1.0 node by node under load: it goes on whoever
-// leads, no node fails, nothing acknowledged is lost or there twice, it can go back until
+// TestUpgrade upgrades a group of release 0.1.0 node by node under load: it continues under any
+// leader, no node fails, nothing acknowledged is lost or there twice, it can go back until
 // it is finalized, and not after.
 func TestUpgrade(t *testing.T) {
 	runtest.SkipUnderRace(t, "it is about another program")
@@ -305,8 +305,8 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	await.True(t, "the old program to end", func() bool { return last.gone() != nil })
-	if said := last.tail(); !strings.Contains(said, "kind 4") {
-		t.Errorf("the old program said:\n%s", said)
+	if output := last.tail(); !strings.Contains(output, "kind 4") {
+		t.Errorf("the old program said:\n%s", output)
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	dutyToken = "the token of whoever is on duty"
+	dutyToken = "the token of the operator on duty"
 	// dutyPatience bounds what the lines and the stand-in for systemd wait for.
 	dutyPatience = runtest.HangTimeout
 )
@@ -262,7 +262,7 @@ func (d *groupOnDuty) systemd(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// leader is who leads, in a group that is well.
+// leader returns the leader, in a group that is well.
 func (d *groupOnDuty) leader() string {
 	d.t.Helper()
 	return d.await(operator.GroupWell, "a", "b", "e").Leader
@@ -438,7 +438,7 @@ func TestClusterRunbook(t *testing.T) {
 	}
 }
 
-// ticketWriter posts tickets, one after the other, to whoever takes them, and asks
+// ticketWriter posts tickets, one after the other, to the node that takes them, and asks
 // again with the same key until each is acknowledged.
 type ticketWriter struct {
 	t      *testing.T
@@ -487,7 +487,7 @@ func (w *ticketWriter) write(label string) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), dutyPatience)
 	defer cancel()
 	if w.post(ctx, label); ctx.Err() != nil {
-		w.t.Fatal("nobody takes a ticket")
+		w.t.Fatal("no node takes a ticket")
 	}
 }
 
@@ -499,7 +499,7 @@ func (w *ticketWriter) post(ctx context.Context, label string) {
 		return
 	}
 	key := operator.NewToken()
-	for ; ctx.Err() == nil; w.at++ { // from whoever has taken the last one
+	for ; ctx.Err() == nil; w.at++ { // beginning with the node that took the last one
 		w.client.URL = w.admins[w.at%len(w.admins)]
 		once, cancel := context.WithTimeout(ctx, 10*time.Second)
 		_, err := w.client.Send(once, "/desk/tickets", body, key)
@@ -524,7 +524,7 @@ func (w *ticketWriter) forget(label string) {
 	w.acks = slices.DeleteFunc(w.acks, func(l string) bool { return l == label })
 }
 
-// labels are those of all tickets, asked of a node that leads or knows who does.
+// labels returns those of all tickets, from the leader or a node that names it.
 func (w *ticketWriter) labels(admin string) (out []string) {
 	w.t.Helper()
 	var list struct {

@@ -115,7 +115,7 @@ func findInSession(file string, at int, block []string) (out []printedLine) {
 }
 
 // findInline takes the command lines among a line's code spans, and an indented
-// one, which nobody runs: it belongs into a block.
+// one, which is not run: it belongs into a block.
 func findInline(file string, at int, line string) (out []printedLine) {
 	if m := indentedLine.FindStringSubmatch(line); m != nil {
 		return []printedLine{{file: file, line: at, block: "indented", text: m[1]}}

@@ -83,7 +83,7 @@ func endGroup(cmd *exec.Cmd) error {
 var assigns = regexp.MustCompile(`^([A-Za-z_]+)=([^\s$]*\$\((?s:.*)\)\S*|\S+)$`)
 
 // run types a line and returns what it prints and its status; a line that hangs
-// is an error, and the shell is gone.
+// is an error, and the shell has ended.
 func (t *terminal) run(line string) (printed string, status int, err error) {
 	t.mark++
 	end := fmt.Sprintf("end of line %d:", t.mark)
@@ -176,7 +176,7 @@ const lineTime = runtest.HangTimeout
 // silent are programs that print nothing when all is well.
 var silent = regexp.MustCompile(`^(cd|export|mkdir|mv|cp|rm|chmod|chown|ln|install|test|kill|unset|set|umask)\b`)
 
-// follow types a line and judges what comes of it by the first expectation that
+// follow types a line and checks the output by the first expectation that
 // fits, or else by the common rules: it ends well and prints something, and what a
 // service answers in JSON is no error. A sleep is not typed: the line after it is typed
 // again until it prints what it should, however long that takes here.

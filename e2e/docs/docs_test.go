@@ -140,7 +140,7 @@ var documentLimits = []string{
 // its own, and are no programs of ours, are run there.
 func judgeInline(root string, term *terminal, p printedLine) error {
 	if p.block == "indented" {
-		return fmt.Errorf("%v\nstands in no fenced block: nobody runs it", p)
+		return fmt.Errorf("%v\nis in no fenced block, so it is not run", p)
 	}
 	if p.block == "powershell" {
 		return fmt.Errorf("%v\nthere is no PowerShell to run it", p)
@@ -203,7 +203,7 @@ var operatorsPrint = []expectation{
 }
 
 // operate runs the operator's commands of operating.md's sentences and tables, with
-// values in the place of what is for the reader to put in.
+// values in place of the texts that the reader replaces.
 func operate(t *testing.T, d *programtest.Service, lines []printedLine) {
 	dir, places := d.ReadersFolder(t)
 	term := openTerminalIn(t, dir, places)

@@ -231,7 +231,7 @@ func (n *newcomer) answer(url string) string {
 }
 
 // serve types the first line, and waits until the demo sells. It is ended by Ctrl-C
-// with the test, and what it builds and keeps is gone then.
+// with the test, with everything that it builds and keeps.
 func (n *newcomer) serve(line string) {
 	n.t.Helper()
 	n.printed = &growing{more: make(chan struct{}, 1)}
@@ -250,7 +250,7 @@ func (n *newcomer) serve(line string) {
 		if err := ignoreExit(cmd.Wait()); err != nil {
 			n.t.Error(err)
 		}
-		// Go's module cache is written so that nobody can take it away.
+		// Go writes its module cache read-only, so it cannot be removed.
 		_ = filepath.WalkDir(n.home, func(path string, entry os.DirEntry, err error) error {
 			if err == nil && entry.IsDir() {
 				err = os.Chmod(path, 0o700)

@@ -35,7 +35,7 @@ type onDuty struct {
 	system    string         // where the stand-in for systemd listens
 	client    *chaintest.Buyer
 	bought    []string // claims that are settled
-	unmatched string   // signature of a payment that nobody claims
+	unmatched string   // signature of a payment that names no claim
 	disk      string   // a small one; "" where none can be mounted
 	small     *server.Server
 }
@@ -372,7 +372,7 @@ func (d *onDuty) guesses() {
 	}
 }
 
-// mountSmall mounts a small disk until the test ends; "" where nobody may.
+// mountSmall mounts a small disk until the test ends; "" if mounting is not permitted.
 func mountSmall(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -388,7 +388,7 @@ func mountSmall(t *testing.T) string {
 	return dir
 }
 
-// diskFills has another service on a small disk, which somebody fills but for its last
+// diskFills has another service on a small disk, which the test fills but for its last
 // percents: it takes no tickets any more, and still cancels.
 func (d *onDuty) diskFills() {
 	d.T.Helper()

@@ -76,7 +76,7 @@ func Follow(t *testing.T, s *server.Server, script, symbols string, more ...stri
 	}()
 	t.Cleanup(func() {
 		if t.Failed() {
-			err := errors.Join(f.cmd.Process.Kill(), <-f.ended) // or it is gone
+			err := errors.Join(f.cmd.Process.Kill(), <-f.ended) // or it has ended
 			t.Logf("%s said: %s (%v)", f.Name, &f.out, err)
 		}
 	})

@@ -170,7 +170,7 @@ func (c *claimant) tokensMoved(was chaintest.Holdings, report map[int]string, cl
 }
 
 // A claim's whole life by FIX: quote, claim, package, payment, its proof, its
-// settlement and its capture; and the same where nobody reports the payment.
+// settlement and its capture; and the same if the payment is not reported.
 func TestFIXClaim(t *testing.T) {
 	t.Parallel()
 	r := chaintest.Start(t, chaintest.Options{Wallets: 1, FirmWallet: true})

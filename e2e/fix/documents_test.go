@@ -34,7 +34,7 @@ import (
 //	```
 //
 // The tests hold conversations, pick the messages that the examples are of, put
-// fixed values in the place of what is different each time, and compare.
+// fixed values in place of those that differ each time, and compare.
 // updateDocs in the environment writes the file instead.
 const updateDocs = "UPDATE_FIX_DOCS"
 

@@ -150,7 +150,7 @@ func (r *mirrorRig) trials() {
 }
 
 // contradiction leaves two nodes that contradict each other: nothing is published until one
-// of them is gone, and the status record says why.
+// of them has stopped, and the status record says why.
 func (r *mirrorRig) contradiction() {
 	r.t.Helper()
 	troubles := r.troubles()

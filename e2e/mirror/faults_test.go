@@ -25,7 +25,7 @@ func (r *mirrorRig) troubles() map[string]trouble {
 	says := func(status int, body string) trouble {
 		return trouble{answer: func(_ context.Context, w http.ResponseWriter) {
 			w.WriteHeader(status)
-			_, _ = io.WriteString(w, body) // who asked may have gone
+			_, _ = io.WriteString(w, body) // the client may have closed the connection
 		}}
 	}
 	return map[string]trouble{

@@ -43,7 +43,7 @@ type leaks struct {
 	t       *testing.T
 	d       *programtest.Service
 	secrets map[string]string // by what they are
-	answers bytes.Buffer      // everything that was sent to anybody
+	answers bytes.Buffer      // every answer that was sent
 }
 
 // startLeaks starts single-desk.yaml at the level debug, with its own key, a local
@@ -262,9 +262,9 @@ func TestNoSecretGetsOut(t *testing.T) {
 	l.search("an answer", l.answers.Bytes())
 	l.searchFolder("the backup", backup)
 	l.searchFolder("the message log", filepath.Join(filepath.Dir(l.d.Data), "messages"))
-	for _, said := range []string{"settlement enabled", "FIX logon refused", "operator token refused", "FIX session logged on"} {
-		if !bytes.Contains(log, []byte(said)) {
-			t.Errorf("the log does not have %q, so it proves nothing:\n%.2000s", said, log)
+	for _, phrase := range []string{"settlement enabled", "FIX logon refused", "operator token refused", "FIX session logged on"} {
+		if !bytes.Contains(log, []byte(phrase)) {
+			t.Errorf("the log does not have %q, so it proves nothing:\n%.2000s", phrase, log)
 		}
 	}
 	key := programtest.Must(os.ReadFile(filepath.Join(filepath.Dir(l.d.Data), "key.json")))

@@ -65,7 +65,7 @@ var (
 	rightSubmit = `{"build_id":"B0000000000001","signature":"` + base58.Encode([]byte(strings.Repeat("s", 64))) + `"}`
 )
 
-// dvp drives a POST of DvP: what is wrong for all, who may not, each member, and
+// dvp drives a POST of DvP: faults of any request, tokens that are refused, each member, and
 // what is right, which says that there is no chain.
 func (c *conformance) dvp(o *openapitest.Operation, address string) {
 	c.methods(o, address, o.Path)

@@ -715,7 +715,7 @@ func (c *conformance) keys() {
 	}
 }
 
-// brokenBodies are no JSON object that anybody should read, by their reason;
+// brokenBodies are not valid JSON objects, by their reason;
 // RIGHT stands for a right one.
 var brokenBodies = map[string]string{
 	" ": "empty_body", "\xef\xbb\xbfRIGHT": "byte_order_mark", "[RIGHT]": "not_an_object", `"x"`: "not_an_object",

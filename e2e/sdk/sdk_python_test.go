@@ -104,7 +104,7 @@ func (s *pythonSDK) run(t *testing.T, command string, args ...string) (string, e
 	if s.pipless {
 		from = filepath.Join(s.dir, "sdk", "python")
 	}
-	// pip may not ask anybody for anything.
+	// pip may not use the network.
 	return s.runWith(t, "", []string{
 		"PYTHONPATH=" + from, "PIP_TARGET=" + site, "PIP_UPGRADE=1", "PIP_NO_INDEX=1", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 		"PIP_ROOT_USER_ACTION=ignore", "PIP_BREAK_SYSTEM_PACKAGES=1",
@@ -228,7 +228,7 @@ func triedAll(t *testing.T, readme string) {
 		}
 		for _, line := range regexp.MustCompile(`(?m)^ +(python3 .*)$`).FindAllSubmatch(source, -1) {
 			if !strings.Contains(readme, string(line[1])+"\n") {
-				t.Errorf("%s prints a command that README.md has not, so nobody has tried it: %s", example, line[1])
+				t.Errorf("%s prints a command that README.md lacks, so no test runs it: %s", example, line[1])
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func TestTypeScriptBuild(t *testing.T) {
 	want, got := tree(t, made), tree(t, filepath.Join(dir, "dist"))
 	for name, text := range want {
 		if !bytes.Equal(got[name], text) {
-			t.Errorf("dist/%s is another one: run make sdk, and commit what it writes", name)
+			t.Errorf("dist/%s differs from its source: run make sdk, and commit what it writes", name)
 		}
 		delete(got, name)
 	}
@@ -150,13 +150,13 @@ func TestTypeScriptFeeds(t *testing.T) {
 		}
 	}
 	stop.Close()
-	said, err := io.ReadAll(out)
+	output, err := io.ReadAll(out)
 	if err := errors.Join(err, client.Wait()); err != nil {
-		t.Fatalf("%v\n%s\n%s", err, said, &complaints)
+		t.Fatalf("%v\n%s\n%s", err, output, &complaints)
 	}
 	var seen map[string]*liveCounts
-	if err := json.Unmarshal(said, &seen); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	if err := json.Unmarshal(output, &seen); err != nil {
+		t.Fatalf("%v: %s", err, output)
 	}
 	for _, way := range []string{"ws", "sse"} {
 		if c := seen[way]; !c.Met || c.Gaps > 0 || !c.enough(2) {
@@ -254,7 +254,7 @@ func hurryChain(d *programtest.Service, t *testing.T) {
 	}
 }
 
-// readme is somebody who follows the SDK's README in a folder of his own.
+// readme runs the SDK's README in a folder of its own.
 type readme struct {
 	t              *testing.T
 	d              *programtest.Service

@@ -103,7 +103,7 @@ func TestQuotesOverCrashesAndStops(t *testing.T) {
 	t.Parallel()
 	s := programtest.Start(t, programtest.Config(t, "  rfq_writes_per_minute: 0\n"+programtest.DeskConfig))
 	programtest.CLI(t, s, "ticket", "post", "--pair", programtest.Symbol, "--label", "Block A", "--tranches", "250000")
-	said := map[string]string{} // by key; empty = never answered
+	answers := map[string]string{} // by key; empty = never answered
 	var mu sync.Mutex
 	ask := func(key string) error {
 		req, err := http.NewRequest(http.MethodPost, s.Addresses.Base+"/api/v1/rfq/quote",
@@ -124,16 +124,16 @@ func TestQuotesOverCrashesAndStops(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if was := said[key]; was != "" && was != string(body) || resp.StatusCode != http.StatusOK {
+		if was := answers[key]; was != "" && was != string(body) || resp.StatusCode != http.StatusOK {
 			return fmt.Errorf("key %s: status %d: %s, it was %s", key, resp.StatusCode, body, was)
 		}
-		said[key] = string(body)
+		answers[key] = string(body)
 		return nil
 	}
 	answered := func() (n int) {
 		mu.Lock()
 		defer mu.Unlock()
-		for _, body := range said {
+		for _, body := range answers {
 			if body != "" {
 				n++
 			}
@@ -154,7 +154,7 @@ func TestQuotesOverCrashesAndStops(t *testing.T) {
 					}
 					key := fmt.Sprintf("%d-%d-%d", round, c, i)
 					mu.Lock()
-					said[key] = ""
+					answers[key] = ""
 					mu.Unlock()
 					if err := ask(key); err != nil {
 						return err
@@ -179,21 +179,21 @@ func TestQuotesOverCrashesAndStops(t *testing.T) {
 		if err := s.Restart(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		lost := len(said) - answered()
-		for key := range said {
+		lost := len(answers) - answered()
+		for key := range answers {
 			await.True(t, "an answer to key "+key, func() bool { // a 503 is none
 				if err := ask(key); err != nil {
 					t.Fatal(err)
 				}
-				return said[key] != ""
+				return answers[key] != ""
 			})
 		}
 		if lost == 0 {
-			t.Errorf("round %d: all %d were answered: the end came at a bad moment", round, len(said))
+			t.Errorf("round %d: all %d were answered: the end came at a bad moment", round, len(answers))
 		}
 	}
 	quotes := map[string]bool{}
-	for key, body := range said {
+	for key, body := range answers {
 		if quotes[body] {
 			t.Fatalf("key %s has another key's quote: %s", key, body)
 		}

@@ -177,15 +177,15 @@ func TestNewDeskOnAnOldJournal(t *testing.T) {
 }
 
 // In mode interval the death of the process loses nothing that was reported, and a power
-// failure (the files of what was not synced are gone) does. Later events have ids of their
+// failure (the files of what was not synced are lost) does. Later events have ids of their
 // own: no ExecID says two things, no OrderID names two orders.
 func TestIntervalCrashReusesNoID(t *testing.T) {
 	t.Parallel()
 	s := programtest.Start(t, programtest.Config(t, "durability: {mode: interval, interval_ms: 1000}\n"))
 	reports, orders := map[string]string{}, map[string]string{}
 	for round := range 4 {
-		type said struct{ exec, id, clOrdID, kind string }
-		var got []said
+		type restated struct{ exec, id, clOrdID, kind string }
+		var got []restated
 		var reported atomic.Int64 // len(got)
 		client, err := fixclient.Dial(t.Context(), fixclient.Options{
 			Addr: s.Addresses.FIX, SenderCompID: programtest.FirmA, TargetCompID: "BLOCKDESK", Username: programtest.FirmA, Password: programtest.Password,
@@ -198,7 +198,7 @@ func TestIntervalCrashReusesNoID(t *testing.T) {
 		go func() {
 			ended <- client.Run(context.Background(), func(m *fixclient.Message) error {
 				if m.Type() == "8" {
-					got = append(got, said{string(m.Get(17)), string(m.Get(37)), string(m.Get(11)), string(m.Get(150))})
+					got = append(got, restated{string(m.Get(17)), string(m.Get(37)), string(m.Get(11)), string(m.Get(150))})
 					reported.Add(1)
 				}
 				return nil

@@ -343,7 +343,7 @@ func (a *attackRig) signatures() {
 	a.settles(second)
 }
 
-// smallOrder: a key of small order, for which anybody can make signatures, gets no
+// smallOrder: a key of small order, for which signatures can be forged, gets no
 // token and no build.
 func (a *attackRig) smallOrder() {
 	key := make([]byte, 32)
@@ -799,7 +799,7 @@ func (a *attackRig) repeats() {
 	}
 }
 
-// bits turns every single bit of the message, signed anew, and of the whole
+// bits flips every single bit of the message, signed anew, and of the whole
 // submitted transaction. None leads to a signature of the desk's.
 func (a *attackRig) bits() {
 	landed, was := len(a.TransactionsOf(a.Desk)), a.Holdings()

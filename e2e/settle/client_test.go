@@ -34,7 +34,7 @@ func solanaClient(t *testing.T) (node, script string) {
 
 // runSolanaClient runs a mode of the client and decodes its last line into
 // result. ok is whether all was as it should be; said is what it says otherwise.
-func runSolanaClient(t *testing.T, stdin string, result any, args ...string) (ok bool, said string) {
+func runSolanaClient(t *testing.T, stdin string, result any, args ...string) (ok bool, output string) {
 	t.Helper()
 	node, script := solanaClient(t)
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.ClientTime)
@@ -140,8 +140,8 @@ func TestSolanaClientReads(t *testing.T) {
 			Fee     string            `json:"fee"`
 		}
 	}
-	if ok, said := runSolanaClient(t, string(text), &answer, "inspect"); !ok || len(answer.Results) != len(list) {
-		t.Fatalf("%d of %d results: %s", len(answer.Results), len(list), said)
+	if ok, output := runSolanaClient(t, string(text), &answer, "inspect"); !ok || len(answer.Results) != len(list) {
+		t.Fatalf("%d of %d results: %s", len(answer.Results), len(list), output)
 	}
 	for i, r := range answer.Results {
 		if c := &list[i]; r.Fee != c.fee || (r.Refused == "") != (c.fee != "") {

@@ -77,7 +77,7 @@ func (k *tumult) run(rounds int, rng *rand.Rand) {
 	var buyers []*chaintest.Buyer
 	for i := range killBuyers {
 		buyers = append(buyers, k.Wallet(i+1).Handshake())
-		for _, symbol := range []string{"SLUSD", "92C"} { // so that nobody pays rent
+		for _, symbol := range []string{"SLUSD", "92C"} { // so that no transaction pays rent
 			k.Control("fund", map[string]any{"wallet": k.Setup.Wallets[i].Address, "symbol": symbol, "amount": "1"})
 		}
 	}
@@ -346,7 +346,7 @@ func (k *tumult) together(ctx context.Context, rng *rand.Rand, b *chaintest.Buye
 	if rng.IntN(6) == 0 {
 		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond) // sleep: a buyer who hesitates
 	}
-	said := ""
+	submitted := ""
 	for range 1 + rng.IntN(3) {
 		got, err := post(ctx, b, chaintest.PathSubmit, chaintest.Submission(x, b.Signed(x)))
 		if err != nil {
@@ -360,10 +360,10 @@ func (k *tumult) together(ctx context.Context, rng *rand.Rand, b *chaintest.Buye
 		if got.Status != 200 || json.Unmarshal(got.Body, &s) != nil {
 			continue
 		}
-		if said != "" && said != s.Signature {
-			k.T.Errorf("%s: submitted twice, signature %s and %s", x.ClaimID, said, s.Signature)
+		if submitted != "" && submitted != s.Signature {
+			k.T.Errorf("%s: submitted twice, signature %s and %s", x.ClaimID, submitted, s.Signature)
 		}
-		said = s.Signature
+		submitted = s.Signature
 	}
 }
 
@@ -450,7 +450,7 @@ func allTransactions(r *chaintest.Rig) map[string]*onChain {
 	return out
 }
 
-// readFee asks what a transaction cost, and whom.
+// readFee reads the fee of a transaction, and its payer.
 func readFee(r *chaintest.Rig, o *onChain) {
 	r.T.Helper()
 	var got struct {

@@ -111,8 +111,8 @@ func TestSettle(t *testing.T) {
 				}
 				t.Run(base+" for "+rail+" by "+way, func(t *testing.T) {
 					var p purchase
-					if ok, said := runSolanaClient(t, "", &p, args...); !ok {
-						t.Fatal(said)
+					if ok, output := runSolanaClient(t, "", &p, args...); !ok {
+						t.Fatal(output)
 					}
 					if token == "" {
 						token = p.Token

@@ -13,7 +13,7 @@ import (
 // was under way goes on when the chain is back, over a crash of the service too.
 func TestChainOutage(t *testing.T) {
 	t.Parallel()
-	// Nobody looks for the payment by itself: it is to be unknown when the chain goes.
+	// The watch does not look for the payment: it must be unknown when the chain stops.
 	r := chaintest.Start(t, chaintest.Options{Wallets: 1, WatchMS: 600_000})
 	b := r.Wallet(1).Handshake()
 	was := r.Holdings()

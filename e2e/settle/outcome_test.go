@@ -26,7 +26,7 @@ func TestFailsOnChain(t *testing.T) {
 	for _, payer := range []string{"desk", "taker"} {
 		was := r.Holdings()
 		x := b.Build(chaintest.Deal{Ticket: "T1", Fill: "1000", Rail: "USDC", Payer: payer}, chaintest.PathBuild)
-		r.Control("pause", map[string]any{}) // it lands after the money has gone
+		r.Control("pause", map[string]any{}) // it lands after the money has left the wallet
 		r.Control("delayLanding", map[string]any{"slots": 1})
 		got := b.Submit(x)
 		if got.Status != 200 || got.State != "broadcast" {

@@ -120,11 +120,11 @@ func listed(name string) bool {
 	return slices.ContainsFunc([]string{" ticket", " current_sellable_ticket", " best_price_usd", " row"}, func(member string) bool { return strings.HasSuffix(name, member) })
 }
 
-// said is what a surface says about what sells: "SURFACE MEMBER" and whether it sells.
-type said map[string]bool
+// seenWords is what a surface says about what sells: "SURFACE MEMBER" and whether it sells.
+type seenWords map[string]bool
 
 // walkJSON adds what the members of a document say.
-func (s said) walkJSON(surface string, v any) {
+func (s seenWords) walkJSON(surface string, v any) {
 	switch v := v.(type) {
 	case []any:
 		for _, x := range v {
@@ -153,7 +153,7 @@ func (s said) walkJSON(surface string, v any) {
 }
 
 // rows adds what the rows of the compact book say, whose fifth column is the best price.
-func (s said) rows(surface string, v any) {
+func (s seenWords) rows(surface string, v any) {
 	rows, _ := v.([]any)
 	for _, x := range rows {
 		if row, ok := x.([]any); ok && len(row) == 6 {
@@ -162,7 +162,7 @@ func (s said) rows(surface string, v any) {
 	}
 }
 
-func (s said) document(t *testing.T, surface string, body []byte) {
+func (s seenWords) document(t *testing.T, surface string, body []byte) {
 	t.Helper()
 	var v any
 	if err := json.Unmarshal(body, &v); err != nil {
@@ -173,10 +173,10 @@ func (s said) document(t *testing.T, surface string, body []byte) {
 }
 
 // all reads all surfaces once.
-func (w *walk) all() said {
+func (w *walk) all() seenWords {
 	w.T.Helper()
 	w.round++
-	s := said{}
+	s := seenWords{}
 	for _, base := range []string{w.Server.Addresses.Base, w.Server.Addresses.API} {
 		for _, path := range w.paths {
 			a, err := w.buyer.Send(w.T.Context(), "GET", base+path, nil)
@@ -199,7 +199,7 @@ func (w *walk) all() said {
 }
 
 // requests asks for a quote, a claim of each kind, and a build.
-func (w *walk) requests(s said) {
+func (w *walk) requests(s seenWords) {
 	w.T.Helper()
 	deal := chaintest.Deal{Ticket: "T1", Fill: "250", Rail: "USDC"}
 	quote := w.buyer.Call("POST", "/api/v1/rfq/quote", map[string]string{"order_id": "T1", "tranche_id": "T1-1", "fill_usd": "250", "rail": "USDC"})
@@ -215,7 +215,7 @@ func (w *walk) requests(s said) {
 
 // overFIX asks for a quote of a ticket and one of whichever sells, and reads the book. The
 // desk's tickets are not in the book, so that it must be empty in every state.
-func (w *walk) overFIX(s said) {
+func (w *walk) overFIX(s seenWords) {
 	w.T.Helper()
 	say := func(msgType, body string, tag int, id string) map[int]string {
 		w.T.Helper()

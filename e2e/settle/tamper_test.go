@@ -66,7 +66,7 @@ func (s surgeon) add(at int, program solana.Address, data []byte, accounts ...ui
 
 func (s surgeon) remove(at int) { s.Instructions = slices.Delete(s.Instructions, at, at+1) }
 
-// replace puts a key in the place of another.
+// replace replaces a key by another.
 func (s surgeon) replace(was, is solana.Address) { s.Keys[slices.Index(s.Keys, was)] = is }
 
 // account returns the key that an instruction names.

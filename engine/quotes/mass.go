@@ -1,6 +1,12 @@
 // Package quotes has the quotes of market makers: the form of a mass quote in journals, and the
 // quote sets that the engine keeps.
 //
+// A mass quote travels through the journal as one request in pieces. A quote set belongs to
+// a session; each of its quotes has at most one order a side in the book of its instrument.
+// A set's protection counts the fills of a time window and withdraws the whole set when a
+// limit is reached, until the client resets it. Everything is a function of the commands:
+// no clock, no randomness, and Restore accepts only what an equal state has written.
+//
 // Limits: MaxEntries, MaxSets, MaxWindow. Not for concurrent use.
 package quotes
 

@@ -28,11 +28,11 @@ func TestGolden(t *testing.T) {
 }
 
 func golden(t *testing.T, path string, version int, busy func() *desk) {
-	said := map[string]bool{}
+	texts := map[string]bool{}
 	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 		var name string
 		d.ScanArgs(t, "of", &name)
-		said[d.Cmd+" "+name] = true
+		texts[d.Cmd+" "+name] = true
 		switch d.Cmd {
 		case "request":
 			for k := RequestKind(1); newRequest(k) != nil; k++ {
@@ -55,12 +55,12 @@ func golden(t *testing.T, path string, version int, busy func() *desk) {
 		return ""
 	})
 	for k := RequestKind(1); newRequest(k) != nil; k++ {
-		if name := "request " + typeName(newRequest(k)); !said[name] {
+		if name := "request " + typeName(newRequest(k)); !texts[name] {
 			t.Errorf("%s has no %s", path, name)
 		}
 	}
 	for k := Tag(1); newRecord(k) != nil; k++ {
-		if name := "record " + typeName(newRecord(k)); !said[name] {
+		if name := "record " + typeName(newRecord(k)); !texts[name] {
 			t.Errorf("%s has no %s", path, name)
 		}
 	}

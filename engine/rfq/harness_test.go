@@ -321,19 +321,19 @@ func (l *ledger) forget(g *Removed) error {
 	switch g.What {
 	case TagQuote:
 		if _, ok := l.quotes[market.QuoteID(g.ID)]; !ok {
-			return fmt.Errorf("unknown quote %d is gone", g.ID)
+			return fmt.Errorf("unknown quote %d was removed", g.ID)
 		}
 		delete(l.quotes, market.QuoteID(g.ID))
 	case TagClaim:
 		c, ok := l.claims[market.ClaimID(g.ID)]
 		if !ok || c.State.Live() {
-			return fmt.Errorf("claim %d is gone: %+v", g.ID, c)
+			return fmt.Errorf("claim %d was removed: %+v", g.ID, c)
 		}
 		delete(l.claims, c.ID)
 		for s, p := range l.payments {
 			if p.Claim == c.ID {
 				if p.State.Pending() {
-					return fmt.Errorf("a refund due for claim %d is gone", g.ID)
+					return fmt.Errorf("a refund due for claim %d was removed", g.ID)
 				}
 				delete(l.payments, s)
 			}

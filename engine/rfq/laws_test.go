@@ -315,7 +315,7 @@ func (g *game) viewSays(r Request) int {
 
 // guardHolds checks with big integers that nothing is delivered or countersigned at a price
 // that has moved beyond FirmBps, that a price ends the quotes it must, and that payments are
-// judged by the time of their block.
+// checked by the time of their block.
 func (g *game) guardHolds(t *rapid.T, r Request, records []Record) {
 	if outcomeOf(records).Reason != 0 {
 		return

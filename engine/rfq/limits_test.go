@@ -135,7 +135,7 @@ func TestMaxClaims(t *testing.T) {
 	d.settle(t, a)
 	d.settle(t, o)
 	d.pay(t, b, "surplus") // b ended first, and owes
-	e := d.take(t, "e")    // in the place of a
+	e := d.take(t, "e")    // in place of a
 	if d.knows(a) || !d.knows(b) || !d.knows(c) || !d.knows(e) {
 		t.Fatal("not a was forgotten")
 	}
@@ -148,7 +148,7 @@ func TestMaxClaims(t *testing.T) {
 	d.must(t, &RefundPayment{Header: token(0), Signature: signature("surplus")})
 	d.take(t, "d")
 	if d.knows(b) {
-		t.Error("b owes nothing any more and was kept")
+		t.Error("b has no refund due any more and was kept")
 	}
 	d.refuse(t, &ProvePayment{Header: token(0), Claim: b, Rail: 1, Signature: signature("surplus"), Amount: 1}, event.ReasonUnknownClaim, 0)
 	d.check(t)
@@ -262,7 +262,7 @@ func TestMaxRefunds(t *testing.T) {
 	dust.Claim = honest
 	d.must(t, dust)
 	if d.knows(dusty) {
-		t.Error("a claim that owes nothing any more was kept")
+		t.Error("a claim without a refund due was kept")
 	}
 	d.check(t)
 	d.restart(t)

@@ -343,19 +343,19 @@ func TestSellableNow(t *testing.T) {
 			}
 		}
 	}
-	no := event.ReasonRailNotAccepted
-	now(3, no, event.ReasonPriceUnavailable)
+	refused := event.ReasonRailNotAccepted
+	now(3, refused, event.ReasonPriceUnavailable)
 	d.must(t, &SetAnchor{Header: token(3), Instrument: 1, Price: 1_000_000_000})
-	now(3, no, event.ReasonInventory)
+	now(3, refused, event.ReasonInventory)
 	d.must(t, &SetInventory{Header: token(4), Instrument: 1, Atoms: 1 << 50})
-	now(2, no, event.ReasonNone)
+	now(2, refused, event.ReasonNone)
 	for _, lock := range []SetLock{{Scope: LockAll}, {Scope: LockPair, Instrument: 1}, {Scope: LockRail, Rail: market.RailSOL}} {
 		for _, locked := range []bool{true, false} {
 			lock.Header, lock.Locked = token(5), locked
 			d.must(t, &lock)
 			switch {
 			case !locked:
-				now(2, no, event.ReasonNone)
+				now(2, refused, event.ReasonNone)
 			case lock.Scope == LockAll:
 				now(0, event.ReasonLocked, event.ReasonLocked)
 			default:
@@ -364,10 +364,10 @@ func TestSellableNow(t *testing.T) {
 		}
 	}
 	d.must(t, &SetBalance{Header: token(6), Instrument: 1, Atoms: 249_999_999})
-	now(3, no, event.ReasonInventory)
+	now(3, refused, event.ReasonInventory)
 	d.must(t, &SetBalance{Header: token(6), Instrument: 1, Atoms: 1 << 50})
 	d.must(t, &TakeClaim{Header: token(7), Ticket: 2, Tranche: 1, Fill: 1, Rail: market.RailSOL, Mode: Modular, Wallet: address("a")})
-	now(3, no, event.ReasonCapacityExhausted)
+	now(3, refused, event.ReasonCapacityExhausted)
 	d.at += hour // not swept yet
 	now(3, event.ReasonTicketExpired, event.ReasonTicketExpired)
 	if price, why := d.model.View().RailPrice(market.RailSOL, d.at); price != 150_000_000_000 || why != 0 {

@@ -15,14 +15,14 @@ func TestTimers(t *testing.T) {
 		var list []timer
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			slot := rapid.Uint32Range(0, 20).Draw(t, "slot")
-			gone := slices.DeleteFunc(slices.Clone(list), func(o timer) bool { return o.slot == slot })
+			removed := slices.DeleteFunc(slices.Clone(list), func(o timer) bool { return o.slot == slot })
 			if rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
 				heap.remove(slot)
-				list = gone
+				list = removed
 			} else {
 				it := timer{rapid.Int64Range(0, 10).Draw(t, "at"), uint64(slot) + 100, slot}
 				heap.set(slot, it.at, it.id)
-				list = append(gone, it)
+				list = append(removed, it)
 			}
 			slices.SortFunc(list, func(a, b timer) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.id, b.id)) })
 			first, ok := heap.first()

@@ -228,7 +228,7 @@ func (c *Client) logon(reset bool) error {
 		case "5":
 			return fmt.Errorf("fix logon: %w: %s", ErrLogout, m.Get(58))
 		default:
-			return fmt.Errorf("fix logon: answered by message type %q", m.Type())
+			return fmt.Errorf("fix logon: the gateway answered with a message of type %q, not with a Logon", m.Type())
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (c *Client) read() (*Message, error) {
 		return nil, err
 	}
 	if string(buf) != prefix {
-		return nil, fmt.Errorf("%w: begins with %q", ErrMalformed, buf)
+		return nil, fmt.Errorf("%w: it begins with %q", ErrMalformed, buf)
 	}
 	length := 0
 	for digits := 0; ; digits++ {
@@ -103,12 +103,12 @@ func (c *Client) read() (*Message, error) {
 			break
 		}
 		if b < '0' || b > '9' || digits == 9 {
-			return nil, fmt.Errorf("%w: body length", ErrMalformed)
+			return nil, fmt.Errorf("%w: BodyLength (9) is not a number of at most 9 digits", ErrMalformed)
 		}
 		length = length*10 + int(b-'0')
 	}
 	if length > MaxMessage {
-		return nil, fmt.Errorf("%w: body of %d bytes, at most %d", ErrMalformed, length, MaxMessage)
+		return nil, fmt.Errorf("%w: BodyLength (9) %d: must be at most %d", ErrMalformed, length, MaxMessage)
 	}
 	const trailer = len("10=000\x01")
 	if err := fill(length + trailer); err != nil {
@@ -121,7 +121,7 @@ func (c *Client) read() (*Message, error) {
 	tail := buf[len(buf)-trailer:]
 	want := [trailer]byte{'1', '0', '=', '0' + sum/100, '0' + sum/10%10, '0' + sum%10, soh}
 	if !bytes.Equal(tail, want[:]) {
-		return nil, fmt.Errorf("%w: checksum field %q, want %q", ErrMalformed, tail, want)
+		return nil, fmt.Errorf("%w: CheckSum (10) is %q, want %q", ErrMalformed, tail, want)
 	}
 	c.buf, c.msg.raw = buf, buf
 	return &c.msg, nil

@@ -160,7 +160,7 @@ func FuzzCommand(f *testing.F) {
 	})
 }
 
-// Whatever the other side sends, the terminal shows text and goes on.
+// Whatever the gateway sends, the terminal shows text and continues.
 func FuzzMessage(f *testing.F) {
 	for _, fields := range []string{
 		"35=8|37=1|11=c1|150=F|39=1|55=A/B|54=1|38=2|32=1|31=3|151=1|14=1", "35=W|262=c1|55=A/B|268=1|269=0|270=1|271=2",

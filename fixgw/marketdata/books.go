@@ -1,6 +1,14 @@
 // Package marketdata answers the market data requests of FIX clients: books and trades (V →
 // W and X), the trading status of an instrument (e → f), and the instruments themselves
 // (x → y, c → d). It sends through package session, and holds no order.
+//
+// A book is read from the immutable views of a Source, never from the matcher. Subscribers
+// with the same options share a channel, whose increment is made once. A client that is
+// slow misses increments and gets a snapshot instead (it is conflated); trades that no
+// longer fit are dropped and counted. Statuses follow the durable events, so that a status
+// is never ahead of the reports of the same session.
+//
+// Limits: a limit of subscriptions a session, of either kind; maxWaitingTrades.
 package marketdata
 
 import (

@@ -1,5 +1,13 @@
 // Package messagelog keeps the messages of FIX sessions in files, both ways, without
-// passwords and signatures.
+// passwords and signatures. It is for people who look for the cause of a problem; the
+// message store of package session is what resends are made of.
+//
+// A session copies a message into a bounded queue and never waits. One goroutine writes
+// the queue to the present file, one line a message. A message that does not fit the queue
+// is lost and counted, and a line of the log says how many are missing. Nothing is synced.
+// A failed write is logged and tried again after logRetry.
+//
+// Limits: [Options]: FileBytes, KeepFiles, QueueBytes. A file also ends with the UTC day.
 package messagelog
 
 import (

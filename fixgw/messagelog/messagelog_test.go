@@ -192,8 +192,8 @@ func TestMessageLogQueueIsBounded(t *testing.T) {
 // A failing disk loses messages, is logged once, and is tried again.
 func TestMessageLogSurvivesItsDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
-	var said bytes.Buffer
-	l := openLog(t, Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+	var logged bytes.Buffer
+	l := openLog(t, Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -202,8 +202,8 @@ func TestMessageLogSurvivesItsDisk(t *testing.T) {
 		l.Record(wire.Received, "MM", logDay, m)
 		drain(t, l)
 	}
-	if l.Lost() != 3 || strings.Count(said.String(), "ERROR") != 1 {
-		t.Errorf("%d lost, said: %s", l.Lost(), &said)
+	if l.Lost() != 3 || strings.Count(logged.String(), "ERROR") != 1 {
+		t.Errorf("%d lost, said: %s", l.Lost(), &logged)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)

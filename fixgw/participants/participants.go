@@ -81,7 +81,7 @@ type participantEntry struct {
 // Unknown keys are refused with their line.
 func Parse(data []byte) ([]Participant, error) {
 	if len(data) > MaxFile {
-		return nil, fmt.Errorf("participants: %d bytes: at most %d", len(data), MaxFile)
+		return nil, fmt.Errorf("participants: the file has %d bytes: must be at most %d", len(data), MaxFile)
 	}
 	var file struct {
 		Participants []participantEntry `yaml:"participants"`
@@ -128,7 +128,7 @@ func Validate(list []Participant, maxSessions int) error {
 	case len(list) == 0:
 		return errors.New("participants: the list is empty")
 	case len(list) > MaxParticipants:
-		return fmt.Errorf("participants: %d: at most %d", len(list), MaxParticipants)
+		return fmt.Errorf("participants: %d entries: must be at most %d", len(list), MaxParticipants)
 	}
 	names, numbers, compIDs := map[string]bool{}, map[market.ParticipantID]bool{}, map[string]bool{}
 	for i := range list {
@@ -151,7 +151,7 @@ func Validate(list []Participant, maxSessions int) error {
 		}
 	}
 	if len(compIDs) > maxSessions {
-		return fmt.Errorf("participants: %d comp_ids: at most %d sessions", len(compIDs), maxSessions)
+		return fmt.Errorf("participants: %d comp_ids: at most %d sessions (fix.max_sessions)", len(compIDs), maxSessions)
 	}
 	return nil
 }
@@ -163,9 +163,9 @@ func (p *Participant) validate() error {
 	case p.Number == 0:
 		return errors.New("number must be greater than zero")
 	case len(p.CompIDs) == 0:
-		return errors.New("comp_ids is empty")
+		return errors.New("comp_ids is empty: name at least one")
 	case p.STP < book.STPCancelNewest || p.STP > book.STPDecrement:
-		return fmt.Errorf("stp %d is unknown", p.STP)
+		return fmt.Errorf("stp %d: unknown", p.STP)
 	}
 	for _, id := range p.CompIDs {
 		if !wire.IsCompID(id) {
@@ -190,7 +190,7 @@ func (p *Participant) validate() error {
 // it.
 func (p *Participant) Credentials() (hash *PasswordHash, key *[32]byte, err error) {
 	if p.PasswordHash == "" && p.Ed25519 == "" {
-		return nil, nil, errors.New("password_hash and ed25519 are empty")
+		return nil, nil, errors.New("password_hash and ed25519 are empty: set at least one")
 	}
 	if p.PasswordHash != "" {
 		if hash, err = parseHash(p.PasswordHash); err != nil {

@@ -41,7 +41,7 @@ func HashPassword(password string) (string, error) {
 	}
 	salt := make([]byte, argonSalt)
 	if _, err := rand.Read(salt); err != nil {
-		return "", fmt.Errorf("password: %w", err)
+		return "", fmt.Errorf("making a salt: %w", err)
 	}
 	h := PasswordHash{memory: argonMemory, passes: argonPasses, lanes: argonLanes, salt: salt}
 	h.derived = h.derive([]byte(password), argonDerived)

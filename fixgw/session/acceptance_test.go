@@ -191,7 +191,7 @@ func (c *scriptConn) next() ([]byte, error) {
 	for {
 		field, err := c.in.ReadBytes(wire.SOH)
 		if in = append(in, field...); err != nil {
-			return nil, fmt.Errorf("%w in the place of a message: %s", err, wiretest.Show(in))
+			return nil, fmt.Errorf("%w instead of a message: %s", err, wiretest.Show(in))
 		}
 		if bytes.HasPrefix(field, []byte("10=")) {
 			if skip, n, err := wire.ScanFrame(in, 1<<20); skip != 0 || n != len(in) || err != nil {
@@ -206,8 +206,8 @@ var scriptTime = regexp.MustCompile(`<TIME([+-]\d+)?>`)
 
 // withTimes writes the time, or one so many seconds before or after it, for <TIME>.
 func withTimes(body string) string {
-	return scriptTime.ReplaceAllStringFunc(body, func(mark string) string {
-		seconds, _ := strconv.Atoi(scriptTime.FindStringSubmatch(mark)[1]) // "" is 0
+	return scriptTime.ReplaceAllStringFunc(body, func(placeholder string) string {
+		seconds, _ := strconv.Atoi(scriptTime.FindStringSubmatch(placeholder)[1]) // "" is 0
 		return time.Now().Add(time.Duration(seconds) * time.Second).UTC().Format("20060102-15:04:05")
 	})
 }

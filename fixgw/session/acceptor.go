@@ -140,7 +140,7 @@ type storeFactory map[string]*MessageStore
 func (f storeFactory) Create(id quickfix.SessionID) (quickfix.MessageStore, error) {
 	s := f[id.TargetCompID]
 	if s == nil {
-		return nil, fmt.Errorf("session %s is not configured", id.TargetCompID)
+		return nil, fmt.Errorf("fix: session %s is not configured", id.TargetCompID)
 	}
 	return s, nil
 }

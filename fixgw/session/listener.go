@@ -105,8 +105,8 @@ func (d *listener) admit(inner net.Conn) *conn {
 	return c
 }
 
-// errCrowded is why a connection that has sent nothing is closed for a newer one.
-var errCrowded = errors.New("too many connections wait to log on")
+// errEvicted is the reason why a connection that has sent nothing is closed for a newer one.
+var errEvicted = errors.New("too many connections wait to log on")
 
 // knownShare is the part of MaxPending that is kept for known addresses: one of so many.
 const knownShare = 4
@@ -137,7 +137,7 @@ func (d *listener) evict(matches func(*conn) bool) bool {
 		if c.silent.Load() && matches(c) {
 			d.refused++
 			d.notPending(c)
-			c.cutOff(errCrowded)
+			c.cutOff(errEvicted)
 			return true
 		}
 	}

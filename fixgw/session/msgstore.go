@@ -144,7 +144,7 @@ func (s *MessageStore) open(store kv.Store, session uint16, o *Options) error {
 	case err != nil:
 		return fmt.Errorf("session %d: %w", session, err)
 	case ok && len(value) != 8:
-		return fmt.Errorf("%w: session %d: reservation of %d bytes", ErrLayout, session, len(value))
+		return fmt.Errorf("%w: session %d: the reservation of numbers has %d bytes", ErrLayout, session, len(value))
 	case ok:
 		s.reserved = binary.BigEndian.Uint64(value)
 		if s.sender < s.reserved {
@@ -157,7 +157,7 @@ func (s *MessageStore) open(store kv.Store, session uint16, o *Options) error {
 	case err != nil:
 		return fmt.Errorf("session %d: %w", session, err)
 	case ok && len(value) != 8:
-		return fmt.Errorf("%w: session %d: signed logon of %d bytes", ErrLayout, session, len(value))
+		return fmt.Errorf("%w: session %d: the record of the last signed Logon has %d bytes", ErrLayout, session, len(value))
 	case ok:
 		s.signed = int64(binary.BigEndian.Uint64(value))
 	}

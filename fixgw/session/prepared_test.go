@@ -14,14 +14,14 @@ func TestSparesAreMadeAhead(t *testing.T) {
 	var spares Pool
 	o := Options{Address: "127.0.0.1:9878", CompID: t.Name(), Participants: sessiontest.Participants("MM")}
 	sets := []*Prepared{nextPrepared(t, &spares, &o)}
-	for turn := range 2 * poolSize {
+	for round := range 2 * poolSize {
 		ahead := slices.Clone(spares.ready)
 		if len(ahead) != poolSize {
-			t.Fatalf("turn %d: %d sets ahead, want %d", turn, len(ahead), poolSize)
+			t.Fatalf("turn %d: %d sets ahead, want %d", round, len(ahead), poolSize)
 		}
 		sets = append(sets, nextPrepared(t, &spares, &o))
-		if sets[turn+1] != ahead[0] || spares.ready[0] != ahead[1] {
-			t.Errorf("turn %d: not the set that was there longest", turn)
+		if sets[round+1] != ahead[0] || spares.ready[0] != ahead[1] {
+			t.Errorf("turn %d: not the set that was there longest", round)
 		}
 	}
 	sets = append(sets, spares.ready...)
@@ -38,7 +38,7 @@ func TestSparesAreMadeAhead(t *testing.T) {
 	}
 	for _, e := range old {
 		if n := e.Registered(); n != 0 {
-			t.Errorf("quickfix keeps %d sessions of a set that nobody can use", n)
+			t.Errorf("quickfix keeps %d sessions of a set that can no longer be used", n)
 		}
 	}
 }

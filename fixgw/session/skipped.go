@@ -20,7 +20,7 @@ type skipped []numbers
 
 func parseSkipped(value []byte) (skipped, error) {
 	if len(value)%16 != 0 || len(value) > 16*maxSkipped {
-		return nil, fmt.Errorf("%w: skipped numbers of %d bytes", ErrLayout, len(value))
+		return nil, fmt.Errorf("%w: the record of skipped numbers has %d bytes", ErrLayout, len(value))
 	}
 	var s skipped
 	last := uint64(0)

@@ -346,7 +346,7 @@ func (r *OrderRequest) decodeQty(o *book.Order, in *market.Instrument) (refusal 
 // rests, so only FOK makes a difference to it.
 func (r *OrderRequest) decodeTIF(o *book.Order, now time.Time) (refusal *Refusal) {
 	if r.tif != nil && len(r.tif) != 1 {
-		return Refuse(OrdRejUnsupported, CodeUnsupported, "TimeInForce (59) %.20q", r.tif)
+		return Refuse(OrdRejUnsupported, CodeUnsupported, "TimeInForce (59) %.20q: must be one character", r.tif)
 	}
 	word := byte('0')
 	if r.tif != nil {

@@ -128,7 +128,7 @@ func ParseLogLine(line string) (LogEntry, error) {
 	stamp, rest, _ := strings.Cut(line, " ")
 	at, err := time.Parse(logTime, stamp)
 	if err != nil || len(stamp) != len(logTime) {
-		return LogEntry{}, fmt.Errorf("%w: begins with %.40q", ErrLogLine, stamp)
+		return LogEntry{}, fmt.Errorf("%w: it begins with %.40q", ErrLogLine, stamp)
 	}
 	e := LogEntry{At: at}
 	way, rest, _ := strings.Cut(rest, " ")
@@ -142,11 +142,11 @@ func ParseLogLine(line string) (LogEntry, error) {
 	case "out":
 		e.Out = true
 	default:
-		return LogEntry{}, fmt.Errorf("%w: direction %.40q", ErrLogLine, way)
+		return LogEntry{}, fmt.Errorf("%w: unknown direction %.40q", ErrLogLine, way)
 	}
 	compID, text, _ := strings.Cut(rest, " ")
 	if !IsCompID(compID) {
-		return LogEntry{}, fmt.Errorf("%w: CompID %.40q", ErrLogLine, compID)
+		return LogEntry{}, fmt.Errorf("%w: invalid CompID %.40q", ErrLogLine, compID)
 	}
 	e.CompID = compID
 	e.Fields, err = ParseLogText(text)
@@ -170,7 +170,7 @@ func ParseLogText(text string) ([]LogField, error) {
 		}
 		tag, value := SplitField([]byte(part))
 		if tag <= 0 {
-			return nil, fmt.Errorf("%w: field %.40q", ErrLogLine, part)
+			return nil, fmt.Errorf("%w: invalid field %.40q", ErrLogLine, part)
 		}
 		plain, err := unescape(value)
 		if err != nil {
@@ -192,12 +192,12 @@ func unescape(value []byte) (string, error) {
 			continue
 		}
 		if i+4 > len(value) || value[i+1] != 'x' {
-			return "", fmt.Errorf("%w: escape in %.40q", ErrLogLine, value)
+			return "", fmt.Errorf("%w: invalid escape in %.40q", ErrLogLine, value)
 		}
 		high := strings.IndexByte(hexDigits, value[i+2])
 		low := strings.IndexByte(hexDigits, value[i+3])
 		if high < 0 || low < 0 {
-			return "", fmt.Errorf("%w: escape in %.40q", ErrLogLine, value)
+			return "", fmt.Errorf("%w: invalid escape in %.40q", ErrLogLine, value)
 		}
 		out = append(out, byte(high<<4|low))
 		i += 3

@@ -334,7 +334,7 @@ func refuseExtra(tag int, value []byte) *Refusal {
 	case tag == 547 && string(value) != "N":
 		return Refuse('C', CodeUnsupported, "MDImplicitDelete (547) %.20q: only N", value)
 	case tag == 812:
-		return Refuse(0, CodeUnsupported, "ApplQueueMax (812) %.20q", value)
+		return Refuse(0, CodeUnsupported, "ApplQueueMax (812) %.20q: a limit of the queue is not supported", value)
 	case tag == 815 && string(value) != "0":
 		return Refuse(0, CodeUnsupported, "ApplQueueAction (815) %.20q: only 0", value)
 	}

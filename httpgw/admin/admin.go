@@ -81,7 +81,7 @@ func (o Options) Validate() error {
 		case c.Name == "" || c.Err == nil:
 			return fmt.Errorf("httpgw: readiness check %d has no name or no function", i)
 		case names[c.Name]:
-			return fmt.Errorf("httpgw: readiness check %s: named twice", c.Name)
+			return fmt.Errorf("httpgw: two readiness checks are named %s", c.Name)
 		}
 		names[c.Name] = true
 	}

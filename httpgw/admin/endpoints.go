@@ -96,15 +96,15 @@ type Operations struct {
 func (o *Operations) validate() error {
 	switch {
 	case !o.standsBy() && (o.Instruments == nil || o.Backup == nil):
-		return errors.New("httpgw: operate: instruments and backup are required")
+		return errors.New("httpgw: operators' endpoints: instruments and backup are required")
 	case o.Money != nil && o.Desk == nil:
-		return errors.New("httpgw: operate: money needs a desk")
+		return errors.New("httpgw: operators' endpoints: money needs a desk")
 	case len(o.Operators) == 0:
-		return errors.New("httpgw: operate: no operator")
+		return errors.New("httpgw: operators' endpoints: no operator is configured")
 	}
 	for i := range o.Operators {
 		if op := &o.Operators[i]; op.ID == 0 || op.Name == "" || op.TokenSHA256 == [sha256.Size]byte{} {
-			return fmt.Errorf("httpgw: operate: operator %d %q: id, name and token are required", i, op.Name)
+			return fmt.Errorf("httpgw: operators' endpoints: operator %d %q: id, name and token are required", i, op.Name)
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ var (
 	ErrFIXUnknownSession = errors.New("httpgw: unknown FIX session")
 	ErrFIXLoggedOn       = errors.New("httpgw: FIX session is logged on")
 	ErrFIXNotLoggedOn    = errors.New("httpgw: FIX session is not logged on")
-	ErrFIXText           = errors.New("httpgw: FIX text")
+	ErrFIXText           = errors.New("httpgw: the text for FIX sessions is not valid")
 )
 
 // FIXSession is the state of a session. Times are Unix nanoseconds, 0 = never.

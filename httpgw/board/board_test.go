@@ -44,8 +44,8 @@ func runNode(t *testing.T, args ...string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
-	if said, err := exec.CommandContext(ctx, node, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	if output, err := exec.CommandContext(ctx, node, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
 }
 

@@ -113,7 +113,7 @@ func TestSignaturesOfTrades(t *testing.T) {
 	}{
 		{"mirrored", market.Mirrored, onChain{from: 198, to: 199}, []string{"null", `"` + strings.Repeat("1", 63) + `4S"`, `"` + strings.Repeat("1", 63) + `4R"`}},
 		{"matched", market.Matched, onChain{from: 1, to: 200}, []string{"null", "null", "null"}},
-		{"nobody knows", market.Mirrored, nil, []string{"null", "null", "null"}},
+		{"unknown", market.Mirrored, nil, []string{"null", "null", "null"}},
 		{"the store fails", market.Mirrored, onChain{from: 1, to: 200, err: errors.New("gone")}, []string{"null", "null", "null"}},
 	} {
 		in.Source = c.source

@@ -58,8 +58,8 @@ func TestBuilt(t *testing.T) {
 	out := t.TempDir()
 	ctx, cancel := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	defer cancel()
-	if said, err := exec.CommandContext(ctx, node, "build.mjs", out).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	if output, err := exec.CommandContext(ctx, node, "build.mjs", out).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
 	files, err := Files()
 	if err != nil {

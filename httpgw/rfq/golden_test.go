@@ -26,7 +26,7 @@ func TestRFQGolden(t *testing.T) {
 	for d := range documentCount {
 		checkGolden(t, d.String(), p.get(d).Body)
 	}
-	// A desk that nobody has set up.
+	// A desk that is not set up.
 	p = pagesOf(t, gatewaytest.NewViewDesk(nil), gatewaytest.NewDeskClock())
 	for _, d := range []document{docStatus, docSellable, docTickets, docCompact, docPairs, docTokens, docBoard, docDesk} {
 		checkGolden(t, "empty_"+d.String(), p.get(d).Body)

@@ -138,12 +138,12 @@ func TestHaltedBookPricesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := d.Pairs[0]
-		said := got.Status
+		state := got.Status
 		if got.Reason != nil {
-			said = *got.Reason
+			state = *got.Reason
 		}
-		if said != c.want || (got.Reference != nil) != (c.want == "active") {
-			t.Errorf("book in status %d: %s %s", c.status, got.Status, said)
+		if state != c.want || (got.Reference != nil) != (c.want == "active") {
+			t.Errorf("book in status %d: %s %s", c.status, got.Status, state)
 		}
 	}
 }

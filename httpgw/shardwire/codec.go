@@ -29,7 +29,7 @@ func (c *codec) fail(what string, n uint64) {
 // take returns the next n bytes, or nil if there are fewer.
 func (c *codec) take(n int) []byte {
 	if n > len(c.buf) {
-		c.fail("missing bytes:", uint64(n-len(c.buf)))
+		c.fail("bytes are missing:", uint64(n-len(c.buf)))
 		return nil
 	}
 	taken := c.buf[:n]
@@ -154,7 +154,7 @@ func list[T any](c *codec, v *[]T, most int, walk func(*codec, *T)) {
 // end returns the first error. Trailing bytes are an error.
 func (c *codec) end() error {
 	if c.reading && len(c.buf) > 0 {
-		c.fail("trailing bytes:", uint64(len(c.buf)))
+		c.fail("too many bytes:", uint64(len(c.buf)))
 	}
 	return c.err
 }

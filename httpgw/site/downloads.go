@@ -58,10 +58,10 @@ func ReadDownloads(files fs.FS) (*Downloads, error) {
 	var all []download
 	add := func(name string, body []byte) error {
 		if len(all) == MaxDownloads {
-			return fmt.Errorf("the downloads have more than %d files", MaxDownloads)
+			return fmt.Errorf("downloads: more than %d files", MaxDownloads)
 		}
 		if strings.ContainsAny(name, "{}") {
-			return fmt.Errorf("%s: a file name must not contain braces", name)
+			return fmt.Errorf("downloads: %s: a file name must not contain braces", name)
 		}
 		media := mediaTypes[path.Ext(name)]
 		if media == "" {
@@ -69,7 +69,7 @@ func ReadDownloads(files fs.FS) (*Downloads, error) {
 		}
 		if downloadsPath+name == channelsPath {
 			if !json.Valid(body) {
-				return fmt.Errorf("%s is not JSON", name)
+				return fmt.Errorf("downloads: %s is not JSON", name)
 			}
 			all = append(all, download{path: channelsPath, text: body})
 			return nil

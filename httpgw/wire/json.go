@@ -111,7 +111,7 @@ const (
 type scanner struct {
 	rest  []byte
 	wrong *Problem // the first invalid member; nil = none so far
-	peeks bool     // nobody asks for wrong
+	peeks bool     // wrong is not recorded, because the caller does not read it
 }
 
 // flag records an invalid member.

@@ -1,4 +1,5 @@
-// Package atomicfile replaces small files whole or not at all.
+// Package atomicfile replaces small files whole or not at all: it writes and syncs a new
+// file beside the old one and renames it.
 package atomicfile
 
 import (

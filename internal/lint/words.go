@@ -28,13 +28,13 @@ const begins = `(?:^|[.:;!?] )`
 
 var privateWords = []privateWord{
 	word(`(?i)\b(?:tell|tells|told|untold)\b`, "tell told tells untold", "publish, report, return, notify, log"),
-	word(begins+`(?:Who|Whoever|Nobody who|One who|Those who)\b`, "", "name the subject: the client, the caller, the session"),
+	word(begins+`(?:Who|Nobody who|One who|Those who)\b`, "", "name the subject: the client, the caller, the session"),
 	word(`\b(?:of|to|by|for|from|as|with|than|that|which|when|where|if) who\b`, "who", "the client, the participant, the caller"),
 	word(`(?i)\bdoors?\b`, "door doors", "gateway, or dependencies"),
 	word(`(?i)\brosters?\b`, "roster", "session registry"),
 	word(`(?i)\breigns?\b`, "reign", "term, term-start entry"),
 	word(`(?i)\bunheard\b`, "unheard", "not received"),
-	word(`(?i)\b(?:lender|lent|loans?)\b`, "lender lent loan", "listener pool"),
+	word(`(?i)\b(?:lender|lent|lends|loans?)\b`, "lender lent lend lends loan", "listener pool, gives"),
 	word(`(?i)\bstrays?\b`, "stray strays", "unmatched payment"),
 	word(`(?i)\bowed\b`, "owed", "refund due"),
 	word(`(?i)\bdoubtful\b`, "doubtful", "outcome unknown"),
@@ -45,6 +45,9 @@ var privateWords = []privateWord{
 	word(`(?i)\bintake\b`, "intake", "admission control"),
 	word(`(?i)\bwishes\b`, "wishes", "request"),
 	word(`(?i)\bparted\b`, "parted", "diverged"),
+	word(`(?i)\bwhoever\b`, "whoever", "name the subject: the client, the caller, the session"),
+	word(`(?i)\bfates?\b`, "fate fates", "outcome"),
+	word(`\b[Nn]obody (?:who|that)\b`, "", "no client, no node, no caller"),
 }
 
 // idioms are the field's own or plain English; they hide no private word.

@@ -1,4 +1,4 @@
-// Package repeat calls a function at a steady pace.
+// Package repeat calls a function at a steady pace until a context ends.
 package repeat
 
 import (

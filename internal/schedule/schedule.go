@@ -1,4 +1,6 @@
-// Package schedule has a priority queue of items in the order in which they are due.
+// Package schedule has a priority queue of items in the order in which they are due: a
+// binary heap whose items know their positions, so that one can be moved or removed in
+// logarithmic time.
 package schedule
 
 // Queue holds items in the order of a due number (Unix nanoseconds, a slot, a height),

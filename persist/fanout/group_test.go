@@ -108,7 +108,7 @@ func (g *group) lead(t *testing.T) *groupLeader {
 	}
 	waiting.Wait()
 	if len(won) == 0 {
-		t.Fatal("nobody leads")
+		t.Fatal("no node leads")
 	}
 	l := <-won
 	var err error

@@ -125,7 +125,7 @@ func TestAssembly(t *testing.T) {
 		got := 0
 		for i := 0; i < len(parts); i++ {
 			p := parts[i]
-			if !whole && rapid.IntRange(0, 5).Draw(t, "fate") == 0 {
+			if !whole && rapid.IntRange(0, 5).Draw(t, "outcome") == 0 {
 				p = parts[rapid.IntRange(0, len(parts)-1).Draw(t, "instead")]
 			}
 			frame, dropped := a.add(&p.h, p.body)

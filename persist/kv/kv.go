@@ -1,6 +1,11 @@
 // Package kv defines a durable ordered map of bytes, the store of every package that
 // must find something after a restart. persist.KV implements it on Pebble, quorum.Store
 // in a raft log, kvtest.Memory in memory; package kvtest tests all of them.
+//
+// Invariants of every implementation: a commit is visible whole or not at all; a crash
+// loses commits only from the end; a synced commit is not lost; a Scan sees one moment.
+// After a failed commit nothing of it is visible. Limits of keys, values and commits are
+// the implementation's.
 package kv
 
 import (

@@ -1,5 +1,6 @@
 // Package leadership defines how a gateway learns which node of the raft group leads,
-// and whether its own node may still answer for the group.
+// and whether its own node may still answer for the group. It has the types alone, so that
+// gateways need not import package quorum. A process without a group has none.
 package leadership
 
 // Leader is the node that serves writes. The zero value: none is known.

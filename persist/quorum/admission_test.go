@@ -32,7 +32,7 @@ func (c *cluster) lose(id string) {
 }
 
 // TestVoterWithoutMemory: c is down, a and b acknowledge, both end, and b comes back with
-// an empty folder: b and c elect nobody, and nothing is lost when a is back.
+// an empty folder: b and c elect no leader, and nothing is lost when a is back.
 func TestVoterWithoutMemory(t *testing.T) {
 	t.Parallel()
 	for _, join := range []bool{false, true} {
@@ -113,7 +113,7 @@ func TestFounders(t *testing.T) {
 	if err := c.stop("n3"); err != nil {
 		t.Fatal(err)
 	}
-	c.start("n3") // with its log: it asks nobody
+	c.start("n3") // with its log: it asks no peer
 	c.begun("n3")
 
 	answer := probeAnswer{hasLog: true, voter: true}

@@ -97,7 +97,7 @@ type cluster struct {
 	peers   []Peer
 	members map[string]*member
 	tune    func(*Options)
-	serve   func(context.Context, *Node) // nil: nobody does
+	serve   func(context.Context, *Node) // nil: the leader does not serve
 }
 
 type member struct {
@@ -276,7 +276,7 @@ func (c *cluster) lead(without ...string) (id string, term *Term) {
 	case l := <-won:
 		return l.id, l.term
 	default:
-		c.t.Fatal("nobody leads")
+		c.t.Fatal("no node leads")
 		return "", nil
 	}
 }

@@ -312,7 +312,7 @@ func TestFramesBefore(t *testing.T) {
 	}
 	var want []frameAt
 	for i := 0; i < 60; i += 6 {
-		for _, n := range []int{5, 6} { // the first was not judged good
+		for _, n := range []int{5, 6} { // the first was not found good
 			f := persist.Frame{Epoch: at.Epoch, Previous: at.Hash}
 			encoded, err := persist.AppendFrame(nil, &f, commands[i:i+n], nil)
 			if err != nil {

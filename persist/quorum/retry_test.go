@@ -36,7 +36,7 @@ func TestRetryTransport(t *testing.T) {
 		return done
 	}
 	if err := <-call(&raft.AppendEntriesRequest{Term: 7}); err == nil {
-		t.Error("a heartbeat to nobody is answered")
+		t.Error("a heartbeat to a closed port is answered")
 	}
 	entries := &raft.AppendEntriesRequest{Term: 7, PrevLogEntry: 1, PrevLogTerm: 7}
 	before := dialled.Load()
@@ -53,7 +53,7 @@ func TestRetryTransport(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("the peer is back: %v", err)
 	}
-	away = net.JoinHostPort("127.0.0.1", "1") // nobody is there
+	away = net.JoinHostPort("127.0.0.1", "1") // nothing listens there
 	done = call(entries)
 	leads.Store(false)
 	if err := <-done; err == nil {

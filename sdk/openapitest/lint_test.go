@@ -31,7 +31,7 @@ func TestLint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lint := func(name string, document []byte) (said string, faults bool) {
+	lint := func(name string, document []byte) (output string, faults bool) {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), name+".json")
 		if err := os.WriteFile(file, document, 0o600); err != nil {
@@ -47,8 +47,8 @@ func TestLint(t *testing.T) {
 		}
 		return string(out), err != nil
 	}
-	if said, faults := lint("ours", text); faults || !strings.Contains(said, "is valid") || strings.Contains(said, "warning ") {
-		t.Errorf("the document:\n%s", said)
+	if output, faults := lint("ours", text); faults || !strings.Contains(output, "is valid") || strings.Contains(output, "warning ") {
+		t.Errorf("the document:\n%s", output)
 	}
 
 	planted := text
@@ -66,10 +66,10 @@ func TestLint(t *testing.T) {
 		planted = bytes.Replace(planted, []byte(fault.from), []byte(fault.to), 1)
 		rules = append(rules, fault.rule)
 	}
-	said, faults := lint("planted", planted)
+	output, faults := lint("planted", planted)
 	for _, rule := range rules {
-		if !faults || !strings.Contains(said, rule) {
-			t.Errorf("%s is not noticed:\n%s", rule, said)
+		if !faults || !strings.Contains(output, rule) {
+			t.Errorf("%s is not noticed:\n%s", rule, output)
 		}
 	}
 }

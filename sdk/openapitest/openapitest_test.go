@@ -231,7 +231,7 @@ func answerOf(method string, status int, body string) *Answer {
 func TestCheckAnswer(t *testing.T) {
 	d := parse(t, small)
 	get := func() *Answer { return answerOf("GET", 200, `{"ok": true, "n": null}`) }
-	gone := func() *Answer { return answerOf("GET", 404, `{"code": "X", "reason": "known", "request_id": "r1"}`) }
+	notFound := func() *Answer { return answerOf("GET", 404, `{"code": "X", "reason": "known", "request_id": "r1"}`) }
 	put := func() *Answer { return answerOf("PUT", 405, `{"code": "METHOD_NOT_ALLOWED", "request_id": "r1"}`) }
 	head := func() *Answer { return answerOf("HEAD", 200, "") }
 	options := func() *Answer {
@@ -244,7 +244,7 @@ func TestCheckAnswer(t *testing.T) {
 		}
 		return a
 	}
-	for _, right := range []func() *Answer{get, gone, put, head, options} {
+	for _, right := range []func() *Answer{get, notFound, put, head, options} {
 		if err := d.CheckAnswer(right()); err != nil {
 			t.Error(err)
 		}
@@ -261,9 +261,9 @@ func TestCheckAnswer(t *testing.T) {
 		"path":                 {get, func(a *Answer) { a.Path = "/c" }, "no path"},
 		"method":               {put, status(200), "does not have this method"},
 		"status":               {get, status(201), "not described"},
-		"status of an error":   {gone, status(409), "not described"},
-		"code of the status":   {gone, body(`{"code": "INTERNAL", "reason": "unknown", "request_id": "r1"}`), "reason unknown"},
-		"code nowhere":         {gone, body(`{"code": "Z", "request_id": "r1"}`), "not described"},
+		"status of an error":   {notFound, status(409), "not described"},
+		"code of the status":   {notFound, body(`{"code": "INTERNAL", "reason": "unknown", "request_id": "r1"}`), "reason unknown"},
+		"code nowhere":         {notFound, body(`{"code": "Z", "request_id": "r1"}`), "not described"},
 		"media type":           {get, set("Content-Type", "application/json"), "Content-Type"},
 		"no media type":        {get, del("Content-Type"), "Content-Type"},
 		"required header":      {get, del("ETag"), "no header ETag"},
@@ -279,8 +279,8 @@ func TestCheckAnswer(t *testing.T) {
 		"member too many":      {get, body(`{"ok": true, "m": 1}`), "m"},
 		"fraction":             {get, body(`{"ok": true, "n": 1.5}`), "n"},
 		"HEAD with a body":     {head, body("x"), "no"},
-		"reason":               {gone, body(`{"code": "X", "reason": "unknown", "request_id": "r1"}`), "reason unknown"},
-		"request_id":           {gone, body(`{"code": "X", "request_id": "r2"}`), "differ"},
+		"reason":               {notFound, body(`{"code": "X", "reason": "unknown", "request_id": "r1"}`), "reason unknown"},
+		"request_id":           {notFound, body(`{"code": "X", "request_id": "r2"}`), "differ"},
 		"Allow":                {put, set("Allow", "GET"), "Allow"},
 		"OPTIONS":              {options, set("Allow", "GET"), "Allow"},
 		"OPTIONS's status":     {options, status(200), "204"},

@@ -1,5 +1,7 @@
 // Package audit lists the commands to the desk with their operators: the requests of
-// operators, and those of the configuration, in the journal of a stopped service.
+// operators, and those of the configuration, in the journal of a stopped service. It only
+// reads, in the order of the journal; an operator that the configuration no longer has is
+// listed by its number.
 package audit
 
 import (

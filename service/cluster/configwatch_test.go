@@ -24,7 +24,7 @@ import (
 // none that has left.
 func TestConfigWatch(t *testing.T) {
 	t.Parallel()
-	said := map[string]config.Fingerprint{}
+	published := map[string]config.Fingerprint{}
 	left, silent := "", ""
 	urls := map[string]string{}
 	for _, id := range []string{"a", "b", "c", "old"} {
@@ -33,7 +33,7 @@ func TestConfigWatch(t *testing.T) {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
-			status := admin.ClusterStatus{OK: true, ID: id, ConfigFingerprint: said[id].Whole, ConfigParts: said[id].Parts}
+			status := admin.ClusterStatus{OK: true, ID: id, ConfigFingerprint: published[id].Whole, ConfigParts: published[id].Parts}
 			for member, url := range urls {
 				if member != left {
 					status.Members = append(status.Members, admin.ClusterMember{ID: member, AdminURL: url})
@@ -54,17 +54,17 @@ func TestConfigWatch(t *testing.T) {
 	other := cfg
 	other.Risk.BandBps++
 	alike, differs := w.fingerprint(), config.FingerprintOf[any](&other, nil)
-	said["a"], said["b"], said["c"] = alike, differs, alike
+	published["a"], published["b"], published["c"] = alike, differs, alike
 	for i, step := range []struct {
 		change func()
 		apart  string
-		lines  int // said so far
+		lines  int // published so far
 	}{
 		{func() {}, "b (risk)", 1},
 		{func() {}, "b (risk)", 1},
 		{func() { silent = "b" }, "b (risk)", 1},
-		{func() { silent, said["c"] = "", differs }, "b (risk), c (risk)", 2},
-		{func() { left, said["c"] = "b", alike }, "", 3},
+		{func() { silent, published["c"] = "", differs }, "b (risk), c (risk)", 2},
+		{func() { left, published["c"] = "b", alike }, "", 3},
 		{func() { left = "" }, "b (risk)", 4},
 	} {
 		step.change()
@@ -79,7 +79,7 @@ func TestConfigWatch(t *testing.T) {
 }
 
 // TestConfigWatchReadsParticipants: the fingerprint follows the participants file, and
-// keeps to what was good where that has gone bad.
+// keeps the last valid one after the file has become invalid.
 func TestConfigWatchReadsParticipants(t *testing.T) {
 	t.Parallel()
 	cfg, err := servicetest.Load(t, fmt.Sprintf("fix: {participants_file: %q}\n", servicetest.Participants(t)))

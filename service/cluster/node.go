@@ -1,6 +1,19 @@
-// Package cluster runs a node of a raft group. While the node leads it runs the service of
-// its term; while another node leads a standby holds the addresses and redirects clients
-// to the leader. The raft node runs all the time and outlives every service.
+// Package cluster runs one node of a raft group, in one process.
+//
+// Open binds the addresses and starts the raft node, which runs until the process ends and
+// outlives every service. While the node leads, Run serves its term: it opens a service on
+// the term's journal, gives it the bound listeners, and waits for readiness. While another
+// node leads, a standby (package standby) holds the same addresses and redirects clients to
+// the leader.
+//
+// Invariants: at most one of service and standby uses the listeners; a service ends before
+// the next term's begins; a leader that cannot serve transfers the leadership. A refused
+// participants file does not end a term: the participants in force stay.
+//
+// A node reads its inputs (participants, operators) again at the start of each term, and
+// compares its configuration with that of the other nodes every configEvery.
+//
+// Limits: transferTimeout bounds how long a stopping leader waits for a successor.
 package cluster
 
 import (

@@ -12,7 +12,7 @@ import (
 )
 
 // A node that goes back to standby makes its next FIX sessions of the participants of
-// before if their file has gone bad.
+// before if their file has become invalid.
 func TestEarlySessionsOfBefore(t *testing.T) {
 	hash, err := servicetest.PasswordHash()
 	if err != nil {

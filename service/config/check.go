@@ -160,7 +160,7 @@ func checkGroupURL(schemes ...string) func(string) error {
 		u, err := url.Parse(text)
 		if err != nil || u.Hostname() == "" || !slices.Contains(schemes, u.Scheme) || text != u.Scheme+"://"+u.Host ||
 			strings.ContainsFunc(text, unprintable) {
-			return fmt.Errorf("%q: want %s://host:port and nothing behind it", text, strings.Join(schemes, " or "))
+			return fmt.Errorf("%q: want %s://host:port and nothing after it", text, strings.Join(schemes, " or "))
 		}
 		return nil
 	}
@@ -179,7 +179,7 @@ func unprintable(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '
 func checkGroupName(text string) error {
 	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }
 	if text == "" || len(text) > maxGroupName || strings.ContainsFunc(text, other) {
-		return fmt.Errorf("%q: 1 to %d lower case letters, digits and dashes", text, maxGroupName)
+		return fmt.Errorf("%q: must be 1 to %d lower case letters, digits and dashes", text, maxGroupName)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func checkGroupName(text string) error {
 func checkTokenURI(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || !u.IsAbs() || len(text) > MaxTokenURI {
-		return fmt.Errorf("%q is no absolute URI of at most %d bytes", text, MaxTokenURI)
+		return fmt.Errorf("%q: must be an absolute URI of at most %d bytes", text, MaxTokenURI)
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func checkTokenName(text string) error {
 
 func checkLabel(text string) error {
 	if len(text) > maxLabel || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return fmt.Errorf("at most %d printable bytes", maxLabel)
+		return fmt.Errorf("must be at most %d printable bytes", maxLabel)
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func upstreams(urls string) (out []rpc.Upstream, err error) {
 	for i, text := range list {
 		u, err := url.Parse(text)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return nil, fmt.Errorf("number %d is not an http or https URL", i+1)
+			return nil, fmt.Errorf("URL %d of the list is not an http or https URL", i+1)
 		}
 		name := u.Host
 		if named[u.Host]++; named[u.Host] > 1 {

@@ -1,6 +1,14 @@
 // Package config holds the configuration: its keys with their rules (Config), the rules
 // of several keys (rules), its sources, and the options of other packages that follow
 // from it.
+//
+// The tags of a field are the rules of its key: name, default, range or words, unit, form
+// and help. The checks, `blockdesk config`, completion and docs/configuration.md are made
+// from the same tags, so they cannot disagree. Flags override the environment, the
+// environment the file, the file the defaults.
+//
+// An error names the source, the key, the value and what is wanted. Secrets are never
+// printed. Nothing here opens a socket; only the files that keys name are read.
 package config
 
 // Values of keys.

@@ -346,7 +346,7 @@ func (c *MirrorBook) Listing() (l mirror.Listing, err error) {
 		l.Layout, program = mirror.OpenBook, solana.OpenBookV2Program
 	default:
 		if *c != (MirrorBook{}) {
-			err = errors.New("layout: one of manifest, serum, openbook")
+			err = errors.New("layout: must be one of manifest, serum, openbook")
 		}
 		return l, err
 	}
@@ -370,7 +370,7 @@ func (c *MirrorPool) Listing() (l mirror.PoolListing, err error) {
 		err = cmp.Or(missing("base_vault", l.BaseVault), missing("quote_vault", l.QuoteVault))
 	default:
 		if *c != (MirrorPool{}) {
-			err = fmt.Errorf("layout: one of %s, %s", LayoutCPMM, LayoutVaultPair)
+			err = fmt.Errorf("layout: must be one of %s, %s", LayoutCPMM, LayoutVaultPair)
 		}
 		return l, err
 	}

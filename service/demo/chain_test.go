@@ -92,7 +92,7 @@ func TestKeyFiles(t *testing.T) {
 	}
 }
 
-// A folder has one chain at a time, and whoever comes too early waits until the
+// A folder has one chain at a time, and a start that comes too early waits until the
 // one before has saved its state.
 func TestChainFolderHasOneChain(t *testing.T) {
 	t.Parallel()

@@ -66,8 +66,8 @@ func TestSettlementNeedsItsParts(t *testing.T) {
 		}
 		Fill(&cfg)
 		err = cfg.CheckSettlement()
-		said := err != nil && slices.ContainsFunc(strings.Split(c.want, "|"), func(word string) bool { return strings.Contains(err.Error(), word) })
-		if (c.want == "") != (err == nil) || err != nil && !said {
+		named := err != nil && slices.ContainsFunc(strings.Split(c.want, "|"), func(word string) bool { return strings.Contains(err.Error(), word) })
+		if (c.want == "") != (err == nil) || err != nil && !named {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 		if err != nil && strings.Contains(err.Error(), "/key") {

@@ -1,6 +1,11 @@
 // Package demo has what serve --demo adds to a service: participants with known passwords
 // that trade with each other over FIX, an operator that posts tickets, and a local chain
 // with public keys.
+//
+// All of it uses the service from outside, as a client, an operator or a node of the chain
+// would. Keys and passwords are public, so a demo serves loopback addresses only and
+// settles on a chain of this machine only. If a part fails, the service continues without
+// it and logs why.
 package demo
 
 import (

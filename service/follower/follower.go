@@ -2,6 +2,10 @@
 // engine of its own and serves its views. Clients can move between it and the leader, to
 // which writes are redirected. It has no key, uses no chain, and all its data can be
 // fetched again, except the sequence numbers of its FIX sessions.
+//
+// It joins from a snapshot of the leader, then follows the frames. If it is too far behind,
+// or if its frames are not in the leader's history, it drops the engine and the views and
+// joins again. Until it has joined, a standby holds its addresses.
 package follower
 
 import (

@@ -1,5 +1,7 @@
 // Package metrics makes Prometheus collectors of what packages count. Each collector
-// reads its source once a scrape; the path of an order does not use them.
+// reads its source once a scrape, so its values belong to one moment; the path of an order
+// does not use them. Names and help texts are public: a name does not change, and its unit
+// is its suffix.
 package metrics
 
 import (

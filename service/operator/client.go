@@ -1,6 +1,12 @@
 // Package operator is the client of a service's admin address: the requests of its
 // operators, the state of a group of nodes, and where a data folder says that its
 // service listens. The command line and the demo's operator use it.
+//
+// A request whose outcome is unknown is sent again under the same idempotency key, so it is
+// done once; a node that does not lead names the leader, and the request goes there. Errors
+// say whether a service answered (RefusedError) or none did (ErrNoService).
+//
+// Limits: Timeout, tries, maxAnswer. A Client is for one goroutine at a time.
 package operator
 
 import (

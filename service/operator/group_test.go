@@ -117,8 +117,8 @@ func TestWithoutNode(t *testing.T) {
 	}
 }
 
-// TestHandedOver: a transfer is over when the next leader serves, and who was level
-// follows it, unless he has gone.
+// TestHandedOver: a transfer is over when the next leader serves, and each node that was in sync
+// follows it, unless it has stopped.
 func TestHandedOver(t *testing.T) {
 	t.Parallel()
 	view := func(leader string, change func(id string, n *playedNode)) *Group {

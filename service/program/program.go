@@ -1,5 +1,5 @@
 // Package program has the version, source and hash of the running program, and the
-// documents that are compiled into it.
+// documents that are compiled into it. All of it is read once at the start.
 package program
 
 import (

@@ -13,7 +13,7 @@ import (
 )
 
 // Pool is a listener pool: it keeps addresses bound for the life of the process and
-// lends them to one gateway after the other. A client that connects in between waits
+// gives them to one gateway after the other. A client that connects in between waits
 // in the listen queue instead of being refused. The zero value is empty. Safe for
 // concurrent use.
 type Pool struct {
@@ -36,7 +36,7 @@ func (l *Pool) Bind(addr string) (string, error) {
 	}
 	tcp, ok := bound.(*net.TCPListener)
 	if !ok {
-		return "", fmt.Errorf("%s: not a TCP address", addr)
+		return "", fmt.Errorf("%q: must be a TCP address", addr)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

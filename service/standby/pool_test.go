@@ -11,7 +11,7 @@ import (
 	"blockdesk/internal/await"
 )
 
-// A client that connects while nobody serves an address waits, and whoever borrows
+// A client that connects while no gateway serves an address waits, and the gateway that borrows
 // it next gets the connection; one borrower at a time.
 func TestPool(t *testing.T) {
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestPoolUnderClients(t *testing.T) {
 		serving.Wait()
 	}
 	close(stop)
-	// The address stays until the last client has gone: one that dials while it is
+	// The address stays until the last client has closed: one that dials while it is
 	// unbound is refused, which says nothing about lending.
 	last, err := l.Listen("tcp", addr)
 	if err != nil {

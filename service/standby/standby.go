@@ -1,6 +1,13 @@
 // Package standby keeps the addresses of a process bound while it does not serve: a node of
-// a group that does not lead, or a follower that joins. Clients are redirected to the
-// leader.
+// a group that does not lead, or a follower that joins. REST and WebSocket clients are
+// redirected to the leader, a FIX Logon is answered with a Logout that names it, and the
+// admin address answers metrics and health.
+//
+// A Pool binds each address once for the life of the process and gives the listener to one
+// gateway after the other, so a client that connects in between waits in the listen queue
+// and is never refused.
+//
+// Limit: when a standby ends, requests to its admin address have grace to finish.
 package standby
 
 import (

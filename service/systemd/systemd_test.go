@@ -16,7 +16,7 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// A socket that nobody reads, one that cannot be, and none hold up neither the
+// A socket that is not read, one that cannot exist, and none delay neither the
 // service nor its end.
 func TestNotifyHostileSockets(t *testing.T) {
 	full := filepath.Join(t.TempDir(), "full")

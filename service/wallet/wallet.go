@@ -1,6 +1,7 @@
 // Package wallet is a client's side of a settlement, as an integrator has it in a
 // program of its own: it signs a claim's transaction, pays, and proves its key in the
-// DvP handshake. It is there to try the service with.
+// DvP handshake. It is there to try the service with: it trusts the service's terms, and
+// checks only that the wallet is a signer of what it signs.
 package wallet
 
 import (

@@ -89,7 +89,7 @@ func TestMaxUsedNonces(t *testing.T) {
 	}
 }
 
-// TestUsedNonces: no nonce is forgotten before it has expired, whenever in a turn
+// TestUsedNonces: no nonce is forgotten before it has expired, whenever in a period
 // of the halves it came.
 func TestUsedNonces(t *testing.T) {
 	w, p := newWatch(), newPerson(1)

@@ -85,7 +85,7 @@ func TestClockSetBack(t *testing.T) {
 	for range 4 {
 		w.pass(50 * second)
 		w.set(-50 * second)
-		a.prove(t, p, client(3)) // turns the halves
+		a.prove(t, p, client(3)) // swaps the halves
 		if _, err := a.Issue(p.key, nonce, p.sign(nonce), client(4)); !errors.Is(err, desk.ErrBadNonce) {
 			t.Errorf("used before: %v", err)
 		}

@@ -9,7 +9,7 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// Views of one transaction whose last valid height is 1000, by a letter.
+// Views of one transaction whose last valid height is 1000, each by a character.
 const lastValid = 1000
 
 func viewOf(letter rune) rpc.NodeStatuses {

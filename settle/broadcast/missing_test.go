@@ -28,8 +28,8 @@ func (b *bench) await(k store.Transaction, m *made, lastValid uint64, allowedAt 
 	}
 }
 
-// crowd lands strangers' transactions that name a reference.
-func (b *bench) crowd(reference solana.Address, n int) []*made {
+// strangers lands strangers' transactions that name a reference.
+func (b *bench) strangers(reference solana.Address, n int) []*made {
 	b.t.Helper()
 	var list []*made
 	for range n {
@@ -61,7 +61,7 @@ func TestMissing(t *testing.T) {
 		inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
 			k, m := b.forge(1, 100)
 			m.fails = c.fails
-			b.crowd(m.reference, 3)
+			b.strangers(m.reference, 3)
 			if c.landed {
 				b.world.land(m, startSlot+50, false)
 			}
@@ -157,9 +157,9 @@ func TestKeptTooOld(t *testing.T) {
 // limit; while one of them cannot be read, no end is reported.
 func TestHistory(t *testing.T) {
 	for name, c := range map[string]struct {
-		kind  cosign.Kind
-		crowd int
-		word  string
+		kind      cosign.Kind
+		strangers int
+		word      string
 	}{
 		"at the limit": {cosign.Cosign, broadcast.MaxHistory, ""}, "one more": {cosign.Cosign, broadcast.MaxHistory + 1, broadcast.ProblemHistoryLong},
 		"one more, and it has one name": {cosign.Deliver, broadcast.MaxHistory + 1, ""},
@@ -167,7 +167,7 @@ func TestHistory(t *testing.T) {
 		inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 			b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 			k, m := b.forgeKind(c.kind, 1, 100)
-			b.crowd(m.reference, c.crowd)
+			b.strangers(m.reference, c.strangers)
 			b.track(k)
 			await.VirtualSleep(t, 2*time.Minute)
 			s, waits := b.State(k.Signature())
@@ -179,7 +179,7 @@ func TestHistory(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 		k, m := b.forgeKind(cosign.Cosign, 1, 100)
-		stranger := b.crowd(m.reference, 2)[1]
+		stranger := b.strangers(m.reference, 2)[1]
 		b.world.mu.Lock()
 		delete(b.world.made, stranger.signature) // listed, and not to be had
 		b.world.mu.Unlock()
@@ -211,7 +211,7 @@ func TestHistoryByFeePayer(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.world.add(&made{raw: k.Bytes(), lastValid: k.LastValid(), reference: binding.Reference(1)})
-			b.crowd(binding.Reference(1), broadcast.MaxHistory+1)
+			b.strangers(binding.Reference(1), broadcast.MaxHistory+1)
 			b.track(k)
 			await.VirtualSleep(t, 2*time.Minute)
 			if _, still := b.State(k.Signature()); still != waits {
@@ -314,7 +314,7 @@ func TestMissingAmongLiars(t *testing.T) {
 			inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
 				k, m := b.forge(1, 100)
 				b.world.nodes[liar].set(c.liar(m))
-				b.crowd(m.reference, 3)
+				b.strangers(m.reference, 3)
 				if c.landed {
 					b.world.land(m, startSlot+50, false)
 				}
@@ -364,7 +364,7 @@ func TestGiveUp(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 		k, m := b.forgeKind(cosign.Cosign, 1, 100)
-		b.crowd(m.reference, broadcast.MaxHistory+1)
+		b.strangers(m.reference, broadcast.MaxHistory+1)
 		refused := func(when string, hash solana.Hash) {
 			t.Helper()
 			if _, err := b.GiveUp(1, hash); !errors.Is(err, broadcast.ErrOutcomeKnown) {

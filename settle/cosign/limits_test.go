@@ -142,7 +142,7 @@ func (l *limited) deliver(t testing.TB, atoms market.Amount) error {
 	return l.sign(t, Deliver, built(t, &d).Bytes())
 }
 
-// sign speaks the protocol as whoever has taken over the gateway would: no desk is asked.
+// sign speaks the protocol as an attacker in control of the gateway would: no desk is asked.
 func (l *limited) sign(t testing.TB, kind Kind, raw []byte) error {
 	t.Helper()
 	var s solana.Signature
@@ -363,8 +363,8 @@ func TestGoldenSpent(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &departure{asset{LimitToken, solana.Address{0xa1, 31: 0xaf}}, 0x1112131415161718, 0x2122232425262728, 0x31323334}
-	if no := s.leave(nil, d); no != 0 {
-		t.Fatal(no)
+	if refusal := s.leave(nil, d); refusal != 0 {
+		t.Fatal(refusal)
 	}
 	closeSpent(t, s)
 	text, err := os.ReadFile(path)
@@ -422,15 +422,15 @@ func TestSpentLimit(t *testing.T) {
 		return &departure{asset{LimitToken, baseMint}, hours * int64(time.Hour), 1, 1}
 	}
 	for h := range int64(4) {
-		if no := s.leave(nil, at(h+1)); no != 0 {
-			t.Fatal(no)
+		if refusal := s.leave(nil, at(h+1)); refusal != 0 {
+			t.Fatal(refusal)
 		}
 	}
-	if no := s.leave(nil, at(5)); no != RefusalFull {
-		t.Errorf("one more: %v", no)
+	if refusal := s.leave(nil, at(5)); refusal != RefusalFull {
+		t.Errorf("one more: %v", refusal)
 	}
-	if no := s.leave(nil, at(26)); no != 0 {
-		t.Errorf("after a day: %v", no)
+	if refusal := s.leave(nil, at(26)); refusal != 0 {
+		t.Errorf("after a day: %v", refusal)
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() != 4*blockSize || s.count != 3 {
 		t.Errorf("%v, %d entries", err, s.count)

@@ -248,7 +248,7 @@ func (r *record) replay(text []byte, header block) (end int, err error) {
 		if !ok {
 			return 0, fmt.Errorf("%w: entry %d is damaged", ErrRecord, r.count+1)
 		}
-		if known, no := r.check(&e); known || no != 0 {
+		if known, refusal := r.check(&e); known || refusal != 0 {
 			return 0, fmt.Errorf("%w: entry %d of %s cannot follow those before it", ErrRecord, r.count+1, e.logged())
 		}
 		r.add(&e, crc)
@@ -259,7 +259,7 @@ func (r *record) replay(text []byte, header block) (end int, err error) {
 func isZero(b []byte) bool { return len(bytes.TrimRight(b, "\x00")) == 0 }
 
 // check reports whether a message was signed before, or why it may not be signed.
-func (r *record) check(e *entry) (known bool, no Refusal) {
+func (r *record) check(e *entry) (known bool, refusal Refusal) {
 	s, ok := r.signed[e.owner()]
 	most, beyond := e.most()
 	switch {
@@ -299,9 +299,9 @@ func (r *record) admit(list []entry, leave func() Refusal) Refusal {
 	defer r.mu.Unlock()
 	var fresh []entry
 	for i := range list {
-		known, no := r.check(&list[i])
-		if no != 0 {
-			return no
+		known, refusal := r.check(&list[i])
+		if refusal != 0 {
+			return refusal
 		}
 		if !known {
 			fresh = append(fresh, list[i])
@@ -315,8 +315,8 @@ func (r *record) admit(list []entry, leave func() Refusal) Refusal {
 	case r.count+len(fresh) > r.most:
 		return RefusalFull
 	}
-	if no := leave(); no != 0 {
-		return no
+	if refusal := leave(); refusal != 0 {
+		return refusal
 	}
 	for i := range fresh {
 		if err := r.write(&fresh[i]); err != nil {

@@ -100,8 +100,8 @@ func filled(t testing.TB, n int) (path string, text []byte) {
 	path = recordPath(t)
 	r := opened(t, path)
 	for i := range n {
-		if no := admitted(r, entryOf(market.ClaimID(i+1), Cosign, byte(i))); no != 0 {
-			t.Fatal(no)
+		if refusal := admitted(r, entryOf(market.ClaimID(i+1), Cosign, byte(i))); refusal != 0 {
+			t.Fatal(refusal)
 		}
 	}
 	closed(t, r)
@@ -123,8 +123,8 @@ func TestGoldenRecord(t *testing.T) {
 		{subject: subject{0x0102030405060708, Cosign}, at: 0x1112131415161718, hash: solana.Hash{0xc1, 31: 0xcf}},
 		{subject: subject{9, Deliver}, at: 1, hash: solana.Hash{0xd1, 31: 0xdf}},
 	} {
-		if no := admitted(r, e); no != 0 {
-			t.Fatal(no)
+		if refusal := admitted(r, e); refusal != 0 {
+			t.Fatal(refusal)
 		}
 	}
 	closed(t, r)
@@ -157,7 +157,7 @@ func dump(b []byte) string {
 func TestTornRecord(t *testing.T) {
 	const entries = 3
 	_, text := filled(t, entries)
-	torn := func(left []byte, whole int) {
+	incomplete := func(left []byte, whole int) {
 		t.Helper()
 		file := &memory{bytes: bytes.Clone(left)}
 		r := newRecord(file, MaxSignedMessages)
@@ -168,8 +168,8 @@ func TestTornRecord(t *testing.T) {
 			t.Fatalf("%d bytes: %d entries, want %d", len(left), r.len(), whole)
 		}
 		for i := whole; i < entries; i++ {
-			if no := admitted(r, entryOf(market.ClaimID(i+1), Cosign, byte(i))); no != 0 {
-				t.Fatal(no)
+			if refusal := admitted(r, entryOf(market.ClaimID(i+1), Cosign, byte(i))); refusal != 0 {
+				t.Fatal(refusal)
 			}
 		}
 		if !bytes.Equal(file.bytes, text) {
@@ -177,14 +177,14 @@ func TestTornRecord(t *testing.T) {
 		}
 	}
 	for size := range len(text) + 1 {
-		torn(text[:size], max(0, size/blockSize-1))
+		incomplete(text[:size], max(0, size/blockSize-1))
 		if size < blockSize {
-			torn(append(bytes.Clone(text[:size]), make([]byte, blockSize-size)...), 0)
+			incomplete(append(bytes.Clone(text[:size]), make([]byte, blockSize-size)...), 0)
 		}
 	}
 	for whole := range entries + 1 {
 		for zeros := range 2*blockSize + 2 {
-			torn(append(bytes.Clone(text[:(1+whole)*blockSize]), make([]byte, zeros)...), whole)
+			incomplete(append(bytes.Clone(text[:(1+whole)*blockSize]), make([]byte, zeros)...), whole)
 		}
 	}
 }
@@ -249,15 +249,15 @@ func TestRecordLimit(t *testing.T) {
 	file := &memory{}
 	r := newRecord(file, most)
 	for i := range most {
-		if no := admitted(r, entryOf(market.ClaimID(i+1), Cosign, 1)); no != 0 {
-			t.Fatalf("message %d: %s", i+1, no)
+		if refusal := admitted(r, entryOf(market.ClaimID(i+1), Cosign, 1)); refusal != 0 {
+			t.Fatalf("message %d: %s", i+1, refusal)
 		}
 	}
-	if no := admitted(r, entryOf(most+1, Cosign, 1)); no != RefusalFull {
-		t.Errorf("one more: %s", no)
+	if refusal := admitted(r, entryOf(most+1, Cosign, 1)); refusal != RefusalFull {
+		t.Errorf("one more: %s", refusal)
 	}
-	if no := admitted(r, entryOf(1, Cosign, 1)); no != 0 {
-		t.Errorf("the first again: %s", no)
+	if refusal := admitted(r, entryOf(1, Cosign, 1)); refusal != 0 {
+		t.Errorf("the first again: %s", refusal)
 	}
 	header := headerOf(deskAddress)
 	text := append(header[:], file.bytes[blockSize:]...)
@@ -327,21 +327,21 @@ func TestFailingDisk(t *testing.T) {
 	} {
 		file := &memory{}
 		r := newRecord(file, 10)
-		if no := admitted(r, entryOf(1, Cosign, 1)); no != 0 || file.synced != 2*blockSize {
-			t.Fatalf("%s: %s, %d bytes synced", name, no, file.synced)
+		if refusal := admitted(r, entryOf(1, Cosign, 1)); refusal != 0 || file.synced != 2*blockSize {
+			t.Fatalf("%s: %s, %d bytes synced", name, refusal, file.synced)
 		}
 		fail(file, true)
 		for range 2 {
-			if no := admitted(r, entryOf(2, Cosign, 1)); no != RefusalRecord {
-				t.Errorf("%s: %s", name, no)
+			if refusal := admitted(r, entryOf(2, Cosign, 1)); refusal != RefusalRecord {
+				t.Errorf("%s: %s", name, refusal)
 			}
 		}
 		fail(file, false)
-		if no := admitted(r, entryOf(2, Cosign, 1)); no != RefusalRecord {
-			t.Errorf("%s: after it went on: %s", name, no)
+		if refusal := admitted(r, entryOf(2, Cosign, 1)); refusal != RefusalRecord {
+			t.Errorf("%s: after it went on: %s", name, refusal)
 		}
-		if no := admitted(r, entryOf(1, Cosign, 1)); no != 0 {
-			t.Errorf("%s: what was durable before: %s", name, no)
+		if refusal := admitted(r, entryOf(1, Cosign, 1)); refusal != 0 {
+			t.Errorf("%s: what was durable before: %s", name, refusal)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func TestSignerProcess(t *testing.T) {
 	}
 }
 
-// TestOneMessageAClaim: a gateway that has gone wrong gets no second message of a
+// TestOneMessageAClaim: a faulty gateway gets no second message of a
 // claim signed, nor more than MaxDeliveries deliveries, nor one of either kind.
 func TestOneMessageAClaim(t *testing.T) {
 	o := options(t)
@@ -292,7 +292,7 @@ func takerSigned(t testing.TB, m *tx.Message) []byte {
 	return raw
 }
 
-// TestReceivedEveryBit: no bit of a countersigned transaction may turn on its way
+// TestReceivedEveryBit: no bit of a countersigned transaction may flip on its way
 // to the server. A flipped bit in an amount, a blockhash or an account makes
 // another message of ours, but one that the taker has not signed.
 func TestReceivedEveryBit(t *testing.T) {

@@ -36,11 +36,11 @@ func connect(t testing.TB, path string) *net.UnixConn {
 // ended waits until the server hangs up, and returns what it said.
 func ended(t testing.TB, c net.Conn) []byte {
 	t.Helper()
-	said, err := io.ReadAll(c)
+	reply, err := io.ReadAll(c)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the server does not hang up")
 	}
-	return said
+	return reply
 }
 
 // TestSlowPeers: a peer that sends nothing, half a frame, or a byte at a time blocks
@@ -62,13 +62,13 @@ func TestSlowPeers(t *testing.T) {
 		signedBy(t, authorized(t, &delivery), dialled(t, s.path))
 	}
 	await.Equal(t, "held connections", 3, func() int { return len(s.slots) }) // not the two that are served
-	if said := ended(t, unread); len(said) != sizeSize+headSize+signatureSize {
-		t.Errorf("read late: %x", said)
+	if reply := ended(t, unread); len(reply) != sizeSize+headSize+signatureSize {
+		t.Errorf("read late: %x", reply)
 	}
 	s.stop()
 	for name, c := range map[string]net.Conn{"silent": silent, "half a frame": half, "drip": drip} {
-		if said := ended(t, c); len(said) != 0 {
-			t.Errorf("%s: answered %x", name, said)
+		if reply := ended(t, c); len(reply) != 0 {
+			t.Errorf("%s: answered %x", name, reply)
 		}
 	}
 }
@@ -88,8 +88,8 @@ func TestSlowPeersAreCutOff(t *testing.T) {
 		return err != nil
 	})
 	for name, c := range map[string]net.Conn{"silent": silent, "half a frame": half, "drip": drip} {
-		if said := ended(t, c); len(said) != 0 {
-			t.Errorf("%s: answered %x", name, said)
+		if reply := ended(t, c); len(reply) != 0 {
+			t.Errorf("%s: answered %x", name, reply)
 		}
 	}
 	await.Equal(t, "held connections", 0, func() int { return len(s.slots) })
@@ -111,8 +111,8 @@ func TestGarbage(t *testing.T) {
 		c := connect(t, s.path)
 		c.Write(b)
 		c.CloseWrite()
-		if said := ended(t, c); len(said) != 0 && (len(said) != 5 || said[3] != answerRefusal) {
-			t.Fatalf("%x is answered with %x", b, said)
+		if reply := ended(t, c); len(reply) != 0 && (len(reply) != 5 || reply[3] != answerRefusal) {
+			t.Fatalf("%x is answered with %x", b, reply)
 		}
 	}
 	delivery := deliveryOf(t, testClaim)
@@ -132,8 +132,8 @@ func TestManyConnections(t *testing.T) {
 	}
 	await.Equal(t, "held connections", MaxSignerConnections, func() int { return len(s.slots) })
 	for range 3 {
-		if said := ended(t, connect(t, s.path)); !bytes.Equal(said, refused(RefusalBusy)) {
-			t.Errorf("one more: %x", said)
+		if reply := ended(t, connect(t, s.path)); !bytes.Equal(reply, refused(RefusalBusy)) {
+			t.Errorf("one more: %x", reply)
 		}
 	}
 	delivery := deliveryOf(t, testClaim)
@@ -160,8 +160,8 @@ func TestWrongUser(t *testing.T) {
 	s := start(t, o)
 	c := connect(t, s.path)
 	c.Write(frame{requestAddress, nil}.append(nil))
-	if said := ended(t, c); len(said) != 0 {
-		t.Errorf("answered %x", said)
+	if reply := ended(t, c); len(reply) != 0 {
+		t.Errorf("answered %x", reply)
 	}
 	if _, err := Dial(s.path, SocketOptions{}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("dialled: %v", err)
@@ -306,8 +306,8 @@ func TestStopWithPeers(t *testing.T) {
 	c := connect(t, s.path)
 	await.Equal(t, "held connections", 1, func() int { return len(s.slots) })
 	s.stop()
-	if said := ended(t, c); len(said) != 0 {
-		t.Errorf("answered %x", said)
+	if reply := ended(t, c); len(reply) != 0 {
+		t.Errorf("answered %x", reply)
 	}
 }
 

@@ -230,8 +230,8 @@ func (s *spent) leave(l *Limits, d *departure) Refusal {
 		return RefusalRecord
 	}
 	if l != nil {
-		if no := s.fits(l, d); no != 0 {
-			return no
+		if refusal := s.fits(l, d); refusal != 0 {
+			return refusal
 		}
 	}
 	if s.count >= s.most {

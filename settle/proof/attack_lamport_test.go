@@ -38,7 +38,7 @@ func lamportPayments() []attack {
 			return []call{through(s.props.relay, s.pays(c, due(c)))}
 		}), want: paid(dueSOL)},
 		{name: "fee paid by another", play: func(s *stage, c claim) signature {
-			return s.lands(&letter{payer: s.friend.addr, calls: s.bound(c, due(c))})
+			return s.lands(&draft{payer: s.friend.addr, calls: s.bound(c, due(c))})
 		}, want: paid(dueSOL)},
 		{name: "by unwrapping to us", play: func(s *stage, c claim) signature {
 			at := s.wraps(s.payer.addr, due(c)-accountRent)

@@ -18,7 +18,7 @@ import (
 func lifeAttacks() []attack {
 	list := append(surplusAttacks(), swappedAttacks()...)
 	list = append(list, ownAttacks()...)
-	list = append(list, lateAttacks()...) // last: the desk's clock does not turn back
+	list = append(list, lateAttacks()...) // last: the desk's clock is not set back
 	for i := range list {
 		list[i].rail = market.RailUSDC
 	}
@@ -43,7 +43,7 @@ func (s *stage) settle(c claim) {
 
 // settles pays a claim and has it verified.
 func (s *stage) settles(c claim) signature {
-	sig := s.as(c, letter{})
+	sig := s.as(c, draft{})
 	v, err := s.verify(sig, c)
 	if err != nil || wordOf(&v) != verified {
 		s.t.Fatalf("%+v, %v", v, err)
@@ -55,24 +55,24 @@ func surplusAttacks() []attack {
 	return []attack{
 		{name: "a second payment", play: func(s *stage, c claim) signature {
 			s.settles(c)
-			return s.as(c, letter{version: tx.Legacy})
+			return s.as(c, draft{version: tx.Legacy})
 		}, want: surplus(rfq.ClaimPaid)},
 		{name: "a second payment while it is delivered", play: func(s *stage, c claim) signature {
 			s.settles(c)
 			s.machine.must(s.t, &rfq.BeginDelivery{Claim: c.ID, Proof: [32]byte{1}})
-			return s.as(c, letter{version: tx.Legacy})
+			return s.as(c, draft{version: tx.Legacy})
 		}, want: surplus(rfq.ClaimDelivering)},
 		{name: "a second payment after it is settled", play: func(s *stage, c claim) signature {
 			s.settles(c)
 			s.settle(c)
-			return s.as(c, letter{version: tx.Legacy})
+			return s.as(c, draft{version: tx.Legacy})
 		}, want: surplus(rfq.ClaimSettled)},
 		{name: "an atom short first, then in full", play: func(s *stage, c claim) signature {
 			sig := s.does(s.bound(c, due(c)-1)...)
 			if v, err := s.verify(sig, c); err != nil || v.Mismatch != string(payment.AmountShort) {
 				s.t.Fatalf("%+v, %v", v, err)
 			}
-			return s.as(c, letter{})
+			return s.as(c, draft{})
 		}, want: paid(dueUSDC)},
 		{name: "the payment again after it is settled", play: func(s *stage, c claim) signature {
 			sig := s.settles(c)
@@ -106,7 +106,7 @@ func swappedAttacks() []attack {
 	return []attack{
 		{name: "another pair's payment", play: func(s *stage, _ claim) signature {
 			other := s.machine.take(s.t, s.payer.addr, market.RailUSDC, rfq.Modular, 2)
-			return s.as(other, letter{})
+			return s.as(other, draft{})
 		}, want: want{verdict: used}},
 		{name: "another pair's payment, settled before", play: func(s *stage, _ claim) signature {
 			return s.settles(s.machine.take(s.t, s.payer.addr, market.RailUSDC, rfq.Modular, 2))
@@ -131,7 +131,7 @@ func swappedAttacks() []attack {
 		}, want: paid(dueUSDC)},
 		{name: "a claim that the desk has forgotten", play: func(s *stage, c claim) signature {
 			s.t.Cleanup(s.machine.forget(c.ID))
-			return s.as(c, letter{})
+			return s.as(c, draft{})
 		}, want: want{verdict: unknown, unmatchedAs: "unknown_claim", unmatchedOn: market.RailUSDC, strayed: dueUSDC}},
 	}
 }
@@ -140,7 +140,7 @@ func swappedAttacks() []attack {
 func (s *stage) past(by time.Duration, c claim) signature {
 	s.clock(-by)
 	defer s.clock(0)
-	return s.as(c, letter{})
+	return s.as(c, draft{})
 }
 
 // clock sets the chain's clock, so far from the desk's, as of the next block.
@@ -235,7 +235,7 @@ func ownAttacks() []attack {
 		{name: "a payment of an atomic claim", play: func(s *stage, _ claim) signature {
 			c := s.machine.take(s.t, s.payer.addr, market.RailUSDC, rfq.Atomic, 1)
 			s.asked = c
-			return s.as(c, letter{})
+			return s.as(c, draft{})
 		}, want: surplus(rfq.ClaimReserved)},
 	}
 }
@@ -245,7 +245,7 @@ func lateAttacks() []attack {
 	return []attack{
 		{name: "late, and honoured", play: func(s *stage, c claim) signature {
 			s.wait(claimTTL + time.Minute)
-			return s.as(c, letter{})
+			return s.as(c, draft{})
 		}, want: paid(dueUSDC)},
 		{name: "late, and short", play: func(s *stage, c claim) signature {
 			s.wait(claimTTL + time.Minute)
@@ -255,19 +255,19 @@ func lateAttacks() []attack {
 			s.wait(claimTTL + time.Minute)
 			s.machine.must(s.t, &rfq.SetLock{Scope: rfq.LockAll, Locked: true, Reason: "test"})
 			s.t.Cleanup(func() { s.machine.must(s.t, &rfq.SetLock{Scope: rfq.LockAll}) })
-			return s.as(c, letter{})
+			return s.as(c, draft{})
 		}, want: refund(late, "", event.ReasonLatePayment, market.RailUSDC, dueUSDC).in(rfq.ClaimRefundDue)},
 		{name: "too late", play: func(s *stage, c claim) signature {
 			s.wait(claimTTL + lateWindow + time.Minute)
-			return s.as(c, letter{})
+			return s.as(c, draft{})
 		}, want: refund(late, "", event.ReasonLatePayment, market.RailUSDC, dueUSDC).in(rfq.ClaimRefundDue)},
 		{name: "too late, twice", play: func(s *stage, c claim) signature {
 			s.wait(claimTTL + lateWindow + time.Minute)
-			first := s.as(c, letter{})
+			first := s.as(c, draft{})
 			if v, err := s.verify(first, c); err != nil || wordOf(&v) != late {
 				s.t.Fatalf("%+v, %v", v, err)
 			}
-			return s.as(c, letter{version: tx.Legacy})
+			return s.as(c, draft{version: tx.Legacy})
 		}, want: refund(late, "", event.ReasonLatePayment, market.RailUSDC, dueUSDC).in(rfq.ClaimRefundDue)},
 	}
 }

@@ -97,7 +97,7 @@ func tokenPayments() []attack {
 			return []call{s.props.fake.give(s.payer.addr, s.treasury.addr, 5)}
 		}), want: paid(dueUSDC)},
 		{name: "fee paid by another", play: func(s *stage, c claim) signature {
-			return s.lands(&letter{payer: s.friend.addr, calls: s.bound(c, due(c))})
+			return s.lands(&draft{payer: s.friend.addr, calls: s.bound(c, due(c))})
 		}, want: paid(dueUSDC)},
 		{name: "burned by the payer, minted to us", play: instead(func(s *stage, c claim) []call {
 			return []call{s.usdc.burn(s.usdc.of(s.payer.addr), s.payer.addr, due(c)), s.usdc.issue(s.usdc.of(s.treasury.addr), s.issuer.addr, due(c))}

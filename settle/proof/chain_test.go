@@ -98,8 +98,8 @@ func (c *chain) somebody() person {
 	return p
 }
 
-// sealed is a letter's bytes, signed by all its signers.
-func (c *chain) sealed(l *letter) []byte {
+// sealed is a draft's bytes, signed by all its signers.
+func (c *chain) sealed(l *draft) []byte {
 	c.t.Helper()
 	hash := l.nonce
 	if hash == (solana.Hash{}) {
@@ -115,8 +115,8 @@ func (c *chain) sealed(l *letter) []byte {
 	return raw
 }
 
-// post sends a letter without a preflight and finalizes its slot.
-func (c *chain) post(l *letter) solana.Signature {
+// post sends a draft without a preflight and finalizes its slot.
+func (c *chain) post(l *draft) solana.Signature {
 	c.t.Helper()
 	return c.sends(c.sealed(l))
 }
@@ -130,8 +130,8 @@ func (c *chain) sends(raw []byte) solana.Signature {
 	return s
 }
 
-// lands posts a letter that must succeed.
-func (c *chain) lands(l *letter) solana.Signature {
+// lands posts a draft that must succeed.
+func (c *chain) lands(l *draft) solana.Signature {
 	c.t.Helper()
 	s := c.post(l)
 	got, found, err := c.Transaction(c.t.Context(), s, rpc.Finalized)
@@ -147,7 +147,7 @@ func (c *chain) lands(l *letter) solana.Signature {
 // does lands calls of which the payer pays the fee.
 func (c *chain) does(calls ...call) solana.Signature {
 	c.t.Helper()
-	return c.lands(&letter{calls: calls})
+	return c.lands(&draft{calls: calls})
 }
 
 // writes sets an account's content.

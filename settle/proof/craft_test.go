@@ -191,9 +191,9 @@ func (m coin) batch(calls ...call) call {
 	return c
 }
 
-// letter is a draft of a transaction: its instructions, its fee payer, and its
+// draft is an unsigned transaction in the making: its instructions, its fee payer, and its
 // encoding.
-type letter struct {
+type draft struct {
 	version tx.Version // zero: version 0
 	payer   solana.Address
 	calls   []call
@@ -204,7 +204,7 @@ type letter struct {
 
 // compile numbers the accounts: signers first, written ones before read ones, and
 // what the table has last.
-func (l *letter) compile(blockhash solana.Hash) *tx.Message {
+func (l *draft) compile(blockhash solana.Hash) *tx.Message {
 	used := []use{sgwr(l.payer)}
 	enter := func(u use) {
 		for i := range used {

@@ -80,7 +80,7 @@ func TestEveryNode(t *testing.T) {
 			s := c.stage(client, c.options(c.checked))
 			s.in(t)
 			claim := s.take(market.RailUSDC)
-			sig := s.as(claim, letter{})
+			sig := s.as(claim, draft{})
 			for i := range liars {
 				liars[i].answerWith(x.nodes[i])
 			}

@@ -90,14 +90,14 @@ func (f *fakeNode) Signatures(_ context.Context, a solana.Address, page rpc.Page
 	if a != fakeCoin.of(fakeTreasury.addr) {
 		return nil, nil
 	}
-	place := func(s solana.Signature) int {
+	position := func(s solana.Signature) int {
 		return slices.IndexFunc(f.list, func(x rpc.SignatureInfo) bool { return x.Signature == s })
 	}
 	from, to := 0, len(f.list)
-	if at := place(page.Until); at >= 0 && !f.lost {
+	if at := position(page.Until); at >= 0 && !f.lost {
 		from = at + 1
 	}
-	if at := place(page.Before); at >= 0 && !f.circles {
+	if at := position(page.Before); at >= 0 && !f.circles {
 		to = at
 	}
 	got := slices.Clone(f.list[min(from, to):to])
@@ -177,7 +177,7 @@ func (f *fakeNode) transfer(t testing.TB, from person, atoms uint64, memos ...st
 	f.mu.Lock()
 	n := len(f.list)
 	f.mu.Unlock()
-	l := letter{payer: from.addr, calls: []call{fakeCoin.give(from.addr, fakeTreasury.addr, atoms)}}
+	l := draft{payer: from.addr, calls: []call{fakeCoin.give(from.addr, fakeTreasury.addr, atoms)}}
 	for _, text := range memos {
 		l.calls = append(l.calls, memo(text))
 	}

@@ -47,7 +47,7 @@ func TestFaults(t *testing.T) {
 		t.Run(step.name, func(t *testing.T) {
 			s.in(t)
 			x := s.take(market.RailUSDC)
-			sig := s.as(x, letter{})
+			sig := s.as(x, draft{})
 			c.control(step.method, step.params)
 			if step.hasty {
 				s.prover = hasty
@@ -80,7 +80,7 @@ func TestAnswerLost(t *testing.T) {
 	c := startChain(t)
 	s := c.stage(nil, c.options(c.checked))
 	x := s.take(market.RailUSDC)
-	raw := s.sealed(&letter{calls: s.bound(x, due(x))})
+	raw := s.sealed(&draft{calls: s.bound(x, due(x))})
 	c.control("loseAnswers", map[string]any{"count": 1})
 	once := c.local.Client(rpc.Options{Attempts: 1})
 	if _, err := once.Send(t.Context(), raw, rpc.SendOptions{SkipPreflight: true}); err == nil {
@@ -102,7 +102,7 @@ func TestRaceOnChain(t *testing.T) {
 	var sigs []solana.Signature
 	for i := range claims {
 		x := s.take([]market.Rail{market.RailUSDC, market.RailSOL}[i%2])
-		list, sigs = append(list, x), append(sigs, s.as(x, letter{}))
+		list, sigs = append(list, x), append(sigs, s.as(x, draft{}))
 	}
 	var wg sync.WaitGroup
 	for range surfaces {
@@ -130,7 +130,7 @@ func TestRaceOnChain(t *testing.T) {
 	var status struct{ Faults struct{ Garbage int } }
 	for range 5 {
 		c.control("answerGarbage", map[string]any{"count": 1, "kind": "truncated"})
-		await.True(t, "somebody who got garbage", func() bool {
+		await.True(t, "a request answered with garbage", func() bool {
 			select {
 			case <-done:
 				return true

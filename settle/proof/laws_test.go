@@ -43,7 +43,7 @@ func (x *table) confirmed(m *moved, c, other *rfq.Claim) *ledger.Confirmed {
 	extra := []solana.Address{fakeTreasury.addr, fakeDesk, fakePayer.addr}
 	accounts := []solana.Address{fakeCoin.of(fakeTreasury.addr), {0xa1}, {0xa2}, {0xa3}, fakeCoin.of(fakeFriend.addr)}
 	owners := []solana.Address{fakeTreasury.addr, fakeTreasury.addr, fakeDesk, fakePayer.addr, fakeFriend.addr}
-	place := func(a solana.Address) int {
+	index := func(a solana.Address) int {
 		for i, k := range out.Keys {
 			if k == a {
 				return i
@@ -56,13 +56,13 @@ func (x *table) confirmed(m *moved, c, other *rfq.Claim) *ledger.Confirmed {
 	out.Fee, out.After[0] = 0, out.Before[0]
 	out.TokensBefore, out.TokensAfter = nil, nil
 	for i := range accounts {
-		b := ledger.TokenBalance{Account: place(accounts[i]), Mint: fakeCoin.mint, Owner: owners[i], Program: fakeCoin.program, Amount: 1e12}
+		b := ledger.TokenBalance{Account: index(accounts[i]), Mint: fakeCoin.mint, Owner: owners[i], Program: fakeCoin.program, Amount: 1e12}
 		out.TokensBefore = append(out.TokensBefore, b)
 		b.Amount = market.Amount(1e12 + m.tokens[i])
 		out.TokensAfter = append(out.TokensAfter, b)
 	}
 	for i, a := range append(extra, fakeFriend.addr) {
-		at := place(a)
+		at := index(a)
 		out.Before[at], out.After[at] = 1e12, market.Amount(1e12+m.lamports[i])
 	}
 	return out

@@ -34,8 +34,8 @@ type liar struct {
 	lie func(w http.ResponseWriter, result object) any
 }
 
-// said marks that a lie has answered already.
-type said struct{}
+// answered marks that a lie has answered already.
+type answered struct{}
 
 func newLiar(t testing.TB, node string) *liar {
 	l := &liar{node: node}
@@ -80,7 +80,7 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		result, _ := answer["result"].(object)
 		answer["result"] = lie(w, result)
-		if answer["result"] == (said{}) {
+		if answer["result"] == (answered{}) {
 			return
 		}
 		if text, err = json.Marshal(answer); err != nil {
@@ -163,7 +163,7 @@ func raw(status int, text string) func(http.ResponseWriter, object) any {
 	return func(w http.ResponseWriter, _ object) any {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, text)
-		return said{}
+		return answered{}
 	}
 }
 
@@ -174,7 +174,7 @@ func fault(code int) func(http.ResponseWriter, object) any {
 			panic(err)
 		}
 		_, _ = w.Write(text)
-		return said{}
+		return answered{}
 	}
 }
 
@@ -225,7 +225,7 @@ func membersLies() []lie {
 		{name: "addresses out of a table that is not", answerWith: set("loadedAddresses", object{"writable": []any{solana.Base58(solana.TokenProgram)}, "readonly": []any{}}), err: ledger.ErrInconsistent},
 		{name: "no logs", answerWith: set("logMessages", nil), verdict: verified},
 		{name: "another version's label", answerWith: top(func(r object) { r["version"] = "legacy" }), verdict: verified},
-		{name: "members that nobody knows", answerWith: top(func(r object) { r["shred"] = object{"a": []any{1, nil}} }), verdict: verified},
+		{name: "unknown members", answerWith: top(func(r object) { r["shred"] = object{"a": []any{1, nil}} }), verdict: verified},
 	}
 }
 
@@ -311,7 +311,7 @@ func faultLies() []lie {
 		{name: "a redirect", answerWith: func(w http.ResponseWriter, _ object) any {
 			w.Header().Set("Location", "http://127.0.0.1:1/")
 			w.WriteHeader(http.StatusTemporaryRedirect)
-			return said{}
+			return answered{}
 		}, err: errAny},
 		{name: "block not available", answerWith: fault(-32004), err: errAny},
 		{name: "slot was skipped", answerWith: fault(-32007), err: errAny},
@@ -325,7 +325,7 @@ func faultLies() []lie {
 			if err == nil {
 				conn.Close()
 			}
-			return said{}
+			return answered{}
 		}, err: errAny},
 		{name: "no answer in time", hasty: true, answerWith: func(w http.ResponseWriter, _ object) any {
 			conn, _, err := http.NewResponseController(w).Hijack()
@@ -333,7 +333,7 @@ func faultLies() []lie {
 				_, _ = io.Copy(io.Discard, conn) // until the caller hangs up
 				conn.Close()
 			}
-			return said{}
+			return answered{}
 		}, err: errAny},
 	}
 }
@@ -374,7 +374,7 @@ func TestLies(t *testing.T) {
 func (s *stage) lie(t *testing.T, l *liar, x *lie, hasty *Prover) {
 	s.in(t)
 	c := s.take(market.RailUSDC)
-	sig := s.as(c, letter{})
+	sig := s.as(c, draft{})
 	l.answerWith(x.answerWith)
 	patient := s.prover
 	if x.hasty {

@@ -125,7 +125,7 @@ func (s *stage) nonceHash(at solana.Address) (h solana.Hash) {
 }
 
 // as writes a claim's honest payment in another form.
-func (s *stage) as(c *rfq.Claim, form letter) solana.Signature {
+func (s *stage) as(c *rfq.Claim, form draft) solana.Signature {
 	s.t.Helper()
 	form.calls = append(form.calls, s.bound(c, due(c))...)
 	return s.lands(&form)

@@ -371,7 +371,7 @@ func TestLeaderLeaves(t *testing.T) {
 	leave()
 	wg.Wait()
 	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left got %v", err)
+		t.Errorf("the cancelled caller got %v", err)
 	}
 	if x.node.readsOf(sig) != 2 || x.desk.proves != 1 {
 		t.Errorf("%d reads, %d commands", x.node.readsOf(sig), x.desk.proves)
@@ -423,7 +423,7 @@ func TestPanic(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the panic is gone")
+				t.Error("the panic was lost")
 			}
 		}()
 		_, _ = f.do(t.Context(), 1, func() (int, error) { panic("look") })

@@ -567,8 +567,8 @@ func TestRun(t *testing.T) {
 		s.must(err)
 		return now.Claim.State
 	}
-	s.as(usdc, letter{})
-	s.as(sol, letter{})
+	s.as(usdc, draft{})
+	s.as(sol, draft{})
 	bare := s.does(s.pays(usdc, 77))
 	run(func(*Prover) bool {
 		return in(usdc) == rfq.ClaimPaid && in(sol) == rfq.ClaimPaid && kept.UnmatchedCount() == 1
@@ -576,7 +576,7 @@ func TestRun(t *testing.T) {
 	if x, ok, err := kept.UnmatchedPayment(bare); !ok || err != nil || x.Amount != 77 || x.Rail != market.RailUSDC || x.Payer != c.payer.addr {
 		t.Errorf("unmatched %+v, %v", x, err)
 	}
-	s.as(away, letter{}) // while nobody watches
+	s.as(away, draft{}) // while the watch is stopped
 	stats := run(func(*Prover) bool { return in(away) == rfq.ClaimPaid })
 	if len(stats.Watches) != 2 || stats.Recorded != 1 || kept.UnmatchedCount() != 1 {
 		t.Errorf("%+v, %d unmatched", stats, kept.UnmatchedCount())

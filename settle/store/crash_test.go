@@ -41,8 +41,8 @@ type promised struct {
 func TestCrash(t *testing.T) {
 	var signed []cosign.Signed
 	for c := 1; c <= 6; c++ {
-		for mark := 1; mark <= 3; mark++ {
-			signed = append(signed, storetest.Delivery(t, market.ClaimID(c), byte(mark)))
+		for step := 1; step <= 3; step++ {
+			signed = append(signed, storetest.Delivery(t, market.ClaimID(c), byte(step)))
 		}
 	}
 	for seed := range uint64(40) {

@@ -33,8 +33,8 @@ func open(t testing.TB, kv kv.Store) *store.Store {
 	return s
 }
 
-func buildOf(claim market.ClaimID, mark byte) *store.Build {
-	return &store.Build{Claim: claim, Way: rfq.Atomic, Taker: solana.Address{9}, Raw: []byte{1, mark, 3}, LastValid: 1000, BuiltAt: now}
+func buildOf(claim market.ClaimID, fill byte) *store.Build {
+	return &store.Build{Claim: claim, Way: rfq.Atomic, Taker: solana.Address{9}, Raw: []byte{1, fill, 3}, LastValid: 1000, BuiltAt: now}
 }
 
 func signature(n int) (s solana.Signature) {

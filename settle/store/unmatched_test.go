@@ -153,7 +153,7 @@ func TestUnmatchedLimit(t *testing.T) {
 }
 
 // TestFlood: a stranger fills the list with payments of a dollar and goes on. Real money is
-// listed all the same, in the place of the least, over a restart too; never the reverse.
+// listed all the same, in place of the least, over a restart too; never the reverse.
 func TestFlood(t *testing.T) {
 	kv := kvtest.New()
 	s := open(t, kv)

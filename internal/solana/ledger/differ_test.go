@@ -23,7 +23,7 @@ func answer() *ledger.Confirmed {
 	}
 }
 
-// TestDifference: everything that a payment is judged by must be the same.
+// TestDifference: everything that decides about a payment must be the same.
 func TestDifference(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *ledger.Confirmed)

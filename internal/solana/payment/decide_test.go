@@ -210,7 +210,7 @@ func TestUSDCRefused(t *testing.T) {
 		}), want: payment.WrongPayer},
 		{name: "claim of our own wallet", make: paidUSDC, terms: func(w *payment.Terms) { w.Payer = treasury }, want: payment.WrongPayer},
 		{name: "claim of our desk", make: paidUSDC, terms: func(w *payment.Terms) { w.Payer = desk }, want: payment.WrongPayer},
-		{name: "claim of nobody", make: paidUSDC, terms: func(w *payment.Terms) { w.Payer = solana.Address{} }, want: payment.WrongPayer},
+		{name: "claim without a payer", make: paidUSDC, terms: func(w *payment.Terms) { w.Payer = solana.Address{} }, want: payment.WrongPayer},
 		{name: "claim of nothing", make: paidUSDC, terms: func(w *payment.Terms) { w.Amount = 0 }, want: payment.WrongPayer},
 
 		{name: "neither reference nor memo", make: unreferenced(), want: payment.MissingReference},

@@ -169,9 +169,9 @@ func TestAllNodesHanging(t *testing.T) {
 // paged answers an account's history of n, as of some slot.
 func paged(n, slot int) func(http.ResponseWriter, asked) {
 	name := func(i int) string { return solana.Signature{1, byte(i >> 8), byte(i)}.String() }
-	place := map[string]int{}
+	index := map[string]int{}
 	for i := range n {
-		place[name(i)] = i
+		index[name(i)] = i
 	}
 	return func(w http.ResponseWriter, c asked) {
 		var o struct {
@@ -189,7 +189,7 @@ func paged(n, slot int) func(http.ResponseWriter, asked) {
 			return
 		}
 		from := 0
-		if at, ok := place[o.Before]; ok {
+		if at, ok := index[o.Before]; ok {
 			from = at + 1
 		}
 		list := []string{}

@@ -21,7 +21,7 @@ func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
 
 var signature = solana.Signature{1, 2, 3}
 
-// signed is a transaction whose signature nobody checks here.
+// signed is a transaction whose signature is not checked here.
 func signed(t testing.TB) []byte {
 	t.Helper()
 	whole := tx.Transaction{Signatures: []solana.Signature{signature}, Message: tx.Message{
