@@ -85,7 +85,7 @@ func readPrivate(path string, most int) ([]byte, error) {
 		return nil, fmt.Errorf("reading the key file: %w", err)
 	case len(text) > most:
 		clear(text)
-		return nil, fmt.Errorf("%w: %s has more than %d bytes: want a JSON array of 64 numbers", ErrKeyFile, path, most)
+		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrKeyFile, path, most)
 	}
 	return text, nil
 }
