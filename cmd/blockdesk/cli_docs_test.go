@@ -94,7 +94,7 @@ func cliReference(tree *cobra.Command) string {
 	b.WriteString("Every command takes these flags:\n\n")
 	writeFlags(&b, flagsHelp(tree.PersistentFlags()))
 	writeOperatorFlags(&b, tree)
-	b.WriteString("\nThe columns below have the flags that a command needs beside its name, and those that it also takes; a command takes the flags of the command above it too.\n")
+	b.WriteString("\nRequired flags stand beside the command, others in the last column; a command also takes the flags of the command above it.\n")
 	group := ""
 	for _, c := range top.Commands {
 		if c.Group != group {

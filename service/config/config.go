@@ -262,11 +262,11 @@ type RFQ struct {
 	QuoteTTLS   int  `yaml:"quote_ttl_s" default:"15" range:"1 to 3600" unit:"s" about:"how long a quote holds"`
 	ClaimTTLS   int  `yaml:"claim_ttl_s" default:"120" range:"1 to 86400" unit:"s" about:"how long a claim waits for its payment"`
 	LateWindowS int  `yaml:"late_window_s" default:"0" range:"0 to 2592000" unit:"s" about:"no effect since 0.2.0: later payments are refunded"`
-	GraceS      int  `yaml:"grace_s" default:"30" range:"0 to 3600" unit:"s" about:"how long after that capacity stays reserved for a payment that is not final yet"`
+	GraceS      int  `yaml:"grace_s" default:"30" range:"0 to 3600" unit:"s" about:"how long after claim_ttl_s capacity stays reserved for a payment that is not final yet"`
 	FirmBpsUSDC int  `yaml:"firm_bps_usdc" default:"100" range:"1 to 9999" unit:"bps" about:"how far the price may move against the desk after a claim in USDC; beyond it the payment is refunded"`
 	FirmBpsSOL  int  `yaml:"firm_bps_sol" default:"150" range:"1 to 9999" unit:"bps" about:"the same of SOL"`
 	// The limits of claims without a proof of the wallet's key.
-	UnprovenTTLS     int          `yaml:"unproven_ttl_s" default:"45" range:"1 to 86400" unit:"s" about:"the same of a claim without proof of its wallet, until its payment is seen"`
+	UnprovenTTLS     int          `yaml:"unproven_ttl_s" default:"45" range:"1 to 86400" unit:"s" about:"claim_ttl_s of a claim without proof of its wallet, until its payment is seen"`
 	UnprovenUSDPerIP string       `yaml:"unproven_usd_per_ip" default:"25000" unit:"USD" form:"USD amount" about:"most that a client IP may reserve without proof; 0: claims need the proof"`
 	UnprovenShareBps int          `yaml:"unproven_share_bps" default:"3000" range:"0 to 10000" unit:"bps" about:"most that all claims without proof may reserve, of what claims with proof leave of a tranche and of the inventory"`
 	DustUSDC         string       `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"a payment's surplus up to it is kept; of a larger one a refund is due"`
@@ -296,7 +296,7 @@ type PayTo struct {
 // Pair configures the sale of one instrument by tickets.
 type Pair struct {
 	Symbol            string   `yaml:"symbol" form:"symbol" is:"unique" about:"one of the instruments"`
-	BaseMint          string   `yaml:"base_mint" form:"address" about:"its mint; the default is a placeholder"`
+	BaseMint          string   `yaml:"base_mint" form:"address" about:"mint of the base asset; the default is a placeholder"`
 	BaseDecimals      int      `yaml:"base_decimals" range:"0 to 12" unit:"digits" about:"its decimals"`
 	Rails             []string `yaml:"rails" words:"USDC,SOL" range:"1 to 2" is:"unique" about:"rails of payment"`
 	PriceSource       string   `yaml:"price_source" words:"operator,book" about:"operator: the anchor; book: the middle of our book"`
