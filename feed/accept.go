@@ -16,6 +16,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
+var errNotTCP = errors.New("feed: not a plain TCP connection: terminate TLS in a proxy")
+
 // limits counts the connections: all, and those of each client address.
 type limits struct {
 	mu         sync.Mutex
@@ -255,7 +257,7 @@ func (f *Feed) prepare(n net.Conn, ip netip.Addr, e encoding, s *stream) (*conn,
 	if e == eventStream {
 		c.ignoreInput, c.drainLeft = true, maxStreamInput
 	}
-	c.shard = f.shards[f.nextShard.Add(1)%uint64(len(f.shards))]
+	c.inbox = &f.shards[f.nextShard.Add(1)%uint64(len(f.shards))].inbox
 	return c, nil
 }
 

@@ -74,7 +74,7 @@ type conn struct {
 	slotIndex         int       // in the slot
 
 	// Of all goroutines: immutable or atomic.
-	shard    *shard
+	inbox    *inbox
 	tcp      *net.TCPConn
 	ip       netip.Addr
 	session  string
@@ -95,6 +95,14 @@ type conn struct {
 	// pollSlot and pollGen identify the connection in the poll; they are set before
 	// it is read.
 	pollSlot, pollGen int32
+}
+
+// stream is the state that a connection with server-sent events has in addition to
+// conn.
+type stream struct {
+	head     []byte    // of the response; nil = queued
+	request  *request  // of the query; nil = handled
+	lastMark enginePos // the last queued mark event that was not dropped
 }
 
 // keepPending is the largest pending slice that an idle connection keeps, in frames, so

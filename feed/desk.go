@@ -56,37 +56,6 @@ func (f *Feed) SalesChanged(in market.InstrumentID) {
 	d.signal()
 }
 
-// deskRecord is a ticket, or a sale, with its JSON record.
-type deskRecord struct {
-	id   uint64 // the TicketID, or the number of the sale
-	text []byte
-}
-
-// deskBook is the immutable list of an instrument's tickets, by id, or of its newest sales,
-// oldest first. The engineSeq of tickets is the Seq of the desk's last change of any pair
-// when the book was made; that of sales, of the newest one.
-type deskBook struct {
-	position
-	instrument market.InstrumentID
-	kind       kind
-	records    []deskRecord
-
-	once  sync.Once
-	frame []byte // of the snapshot, once it was requested
-}
-
-// snapshot returns the frame of the whole book. The first call encodes it for all shards,
-// because with the most tickets that a desk can have it is large (see doc.go).
-func (b *deskBook) snapshot(in *market.Instrument) []byte {
-	b.once.Do(func() { b.frame = deskSnapshot(in, b) })
-	return b.frame
-}
-
-// otherChannels are the channels that exist beside l2, trades and ticker, by kind.
-type otherChannels [numKinds]bool
-
-func (c *otherChannels) has(k kind) bool { return k < l3 || c[k] }
-
 func (f *Feed) channels() (c otherChannels) {
 	c[l3], c[tickets], c[sales] = f.orders.on, f.desk.tickets != nil, f.desk.sales != nil
 	return c
@@ -149,24 +118,5 @@ func (d *deskPublisher) signal() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
-	}
-}
-
-// publishBook moves one instrument to its next book and queues its update. It drops a
-// publication that reload has overtaken.
-func (s *shard) publishBook(p *publication) {
-	current := s.book(p.book.instrument, p.book.kind)
-	cur := *current
-	if p.book.epoch < cur.epoch || p.book.epoch == cur.epoch && p.book.seq <= cur.seq {
-		return
-	}
-	*current = p.book
-	m := encodedMessage{frame: p.frames[p.book.kind]}
-	if p.book.epoch != cur.epoch || p.book.seq != cur.seq+1 {
-		m = encodedMessage{}
-	}
-	t := s.topic(topicRef{in: s.feed.set.Get(p.book.instrument), kind: p.book.kind})
-	for _, sub := range t.subs {
-		s.deliver(sub, &m)
 	}
 }

@@ -492,3 +492,17 @@ func (e *encoder) orderChecksum(in *market.Instrument, s *orders.Sides) uint32 {
 	}
 	return crc32.ChecksumIEEE(e.digits)
 }
+
+// records appends the records under the name of their channel.
+func (e *encoder) records(k kind, list []deskRecord) {
+	e.text(`,"`)
+	e.text(k.channel())
+	e.text(`":[`)
+	for i := range list {
+		if i > 0 {
+			e.text(`,`)
+		}
+		e.buf = append(e.buf, list[i].text...)
+	}
+	e.text(`]`)
+}

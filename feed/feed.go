@@ -23,7 +23,6 @@ import (
 var (
 	errNoBook   = errors.New("feed: Run was called before Begin")
 	errRunTwice = errors.New("feed: Run was called twice")
-	errNotTCP   = errors.New("feed: not a plain TCP connection: terminate TLS in a proxy")
 )
 
 const (
@@ -63,15 +62,6 @@ type Book interface {
 	// is nil, for each. It is called between batches only.
 	Flush(pub func(prev, next *marketdata.View, trades []marketdata.Trade))
 	View(market.InstrumentID) *marketdata.View
-}
-
-// sharedTopic is the state of a topic that Run and the shards share.
-type sharedTopic struct {
-	// subscribers counts the subscribers of all shards. Run encodes the topic while
-	// there are any, and for linger more updates, as many as the history holds.
-	subscribers atomic.Int64
-	linger      atomic.Int64
-	history     atomic.Pointer[history]
 }
 
 // Feed publishes market data: see the package. Attach, ServeTickets and ServeSales must be
@@ -257,7 +247,7 @@ func (f *Feed) Run(ctx context.Context, events Events) error {
 		for {
 			select {
 			case c := <-f.accepted:
-				c.shard.inbox.send(connMessage{kind: connJoin, conn: c})
+				c.inbox.send(connMessage{kind: connJoin, conn: c})
 			case <-f.halted:
 				return
 			}
@@ -524,18 +514,4 @@ func (f *Feed) copyToArena(data []byte) []byte {
 	start := len(f.arena)
 	f.arena = append(f.arena, data...)
 	return f.arena[start:len(f.arena):len(f.arena)]
-}
-
-// needed reports whether the topic's next update must be encoded.
-func (t *sharedTopic) needed() bool {
-	return t.subscribers.Load() > 0 || t.linger.Load() > 0 && t.linger.Add(-1) >= 0
-}
-
-func (t *sharedTopic) addHistory(prev, now position, data []byte) {
-	h := t.history.Load()
-	if h == nil {
-		h = &history{}
-		t.history.Store(h)
-	}
-	h.add(prev, now, data)
 }

@@ -445,7 +445,7 @@ func acceptedAtOnce(t *testing.T, message []byte, messages int) (heard int) {
 		t.Fatal(err)
 	}
 	r := &reader{feed: f, now: time.Unix(1, 0)}
-	c := &conn{shard: f.shards[0], drainLeft: maxDrain}
+	c := &conn{inbox: &f.shards[0].inbox, drainLeft: maxDrain}
 	c.in.deflate = true
 	for range messages {
 		r.receive(c, bytes.Clone(message))
@@ -530,7 +530,7 @@ func TestSlowFramesAreSmall(t *testing.T) {
 	frame = frame[:len(frame)-1000]
 	before, all := inUse(), make([]*conn, clients)
 	for i := range all {
-		all[i] = &conn{phase: phaseOpen, shard: f.shards[0]}
+		all[i] = &conn{phase: phaseOpen, inbox: &f.shards[0].inbox}
 		for part := range slices.Chunk(frame, 1400) {
 			r.receive(all[i], part)
 		}
@@ -585,7 +585,7 @@ func TestMessageWithin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, c := f.shards[0], &conn{phase: phaseOpen, shard: f.shards[0]}
+	s, c := f.shards[0], &conn{phase: phaseOpen, inbox: &f.shards[0].inbox}
 	s.add(c, topicRef{in: f.set.Get(0), kind: trades})
 	r := &reader{feed: f, now: time.Unix(1, 0)}
 	for range 2 { // a message that is whole in time counts for nothing afterwards

@@ -277,7 +277,7 @@ func TestAheadWithin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, c := f.shards[0], &conn{phase: phaseOpen, shard: f.shards[0]}
+	s, c := f.shards[0], &conn{phase: phaseOpen, inbox: &f.shards[0].inbox}
 	s.now = time.Unix(1, 0)
 	s.reload()
 	ask := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"resume":{"epoch":"e1","l2:SLUSD/USDC":9}}`), f.set, otherChannels{})

@@ -109,7 +109,7 @@ func (c *conn) send(m connMessage) error {
 	if c.inflight.Add(1) > maxInflight {
 		return errTooMany
 	}
-	c.shard.inbox.send(m)
+	c.inbox.send(m)
 	return nil
 }
 
@@ -122,5 +122,5 @@ func (c *conn) requestClose(err error) {
 	}
 	c.ignoreInput, c.drainLeft = true, maxDrain
 	c.in.partial = nil
-	c.shard.inbox.send(m)
+	c.inbox.send(m)
 }

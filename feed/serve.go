@@ -1,45 +1,8 @@
 package feed
 
 import (
-	"slices"
 	"strconv"
 )
-
-// receive handles one message of a connection's reader.
-func (s *shard) receive(m *connMessage) {
-	c := m.conn
-	switch m.kind {
-	case connJoin:
-		s.join(c)
-	case connGone:
-		if c.phase == phaseClosing {
-			s.flush(c) // the close frame, in case the reader gave up on the client's input
-		}
-		s.drop(c)
-	case connClose:
-		s.close(c, m.code, m.text)
-	case connPing:
-		c.inflight.Add(-1)
-		if c.phase == phaseOpen {
-			s.reply(c, s.enc.pongFrame([]byte(m.text)))
-		}
-	case connRequest:
-		c.inflight.Add(-1)
-		if c.phase == phaseOpen {
-			s.serve(c, m.request)
-		}
-	}
-}
-
-// answer queues a message for c alone, which is never dropped. It closes c as too slow if
-// too much is pending.
-func (s *shard) reply(c *conn, data []byte) {
-	c.push(c.encodeOwn(data), nil)
-	s.scheduleWrite(c)
-	if c.pendingBytes-c.updateBytes > maxPendingAll && c.phase == phaseOpen {
-		s.closeSlow(c)
-	}
-}
 
 // serve handles one request.
 func (s *shard) serve(c *conn, r *request) {
@@ -67,6 +30,21 @@ type addedSub struct {
 	sub           *subscription
 	resumed       bool
 	missedUpdates []byte
+}
+
+// add subscribes c to a topic. It sends nothing yet.
+func (s *shard) add(c *conn, ref topicRef) *subscription {
+	t := s.topic(ref)
+	sub := &subscription{conn: c, topic: t, index: len(t.subs)}
+	t.subs = append(t.subs, sub)
+	c.subs = append(c.subs, sub)
+	t.shared.linger.Store(MaxResume)
+	t.shared.subscribers.Add(1)
+	if t.kind == l3 && s.views[t.in.ID].Orders == nil {
+		s.feed.orders.ask()
+	}
+	s.feed.stats.subscriptions.Add(1)
+	return sub
 }
 
 // subscribe adds or restarts subscriptions, acknowledges them, and then sends the updates
@@ -168,57 +146,6 @@ func reject(ref topicRef, code string) rejection {
 		channel: quotedChannel(ref.kind),
 		symbol:  []byte(`"` + ref.in.Symbol + `"`),
 		code:    code,
-	}
-}
-
-func (s *shard) topic(ref topicRef) *topic {
-	return &s.topics[int(ref.in.ID)*int(numKinds)+int(ref.kind)]
-}
-
-// add subscribes c to a topic. It sends nothing yet.
-func (s *shard) add(c *conn, ref topicRef) *subscription {
-	t := s.topic(ref)
-	sub := &subscription{conn: c, topic: t, index: len(t.subs)}
-	t.subs = append(t.subs, sub)
-	c.subs = append(c.subs, sub)
-	t.shared.linger.Store(MaxResume)
-	t.shared.subscribers.Add(1)
-	if t.kind == l3 && s.views[t.in.ID].Orders == nil {
-		s.feed.orders.ask()
-	}
-	s.feed.stats.subscriptions.Add(1)
-	return sub
-}
-
-// remove ends a subscription. Its pending messages are still sent.
-func (s *shard) remove(sub *subscription) {
-	c, t := sub.conn, sub.topic
-	last := len(t.subs) - 1
-	t.subs[sub.index] = t.subs[last]
-	t.subs[sub.index].index = sub.index
-	t.subs[last] = nil
-	t.subs = t.subs[:last]
-	if sub.stale {
-		c.staleSubs--
-	}
-	for i := range c.pending {
-		if c.pending[i].sub == sub {
-			c.updateBytes -= len(c.pending[i].data)
-			c.pending[i].sub = nil
-		}
-	}
-	c.subs = slices.DeleteFunc(c.subs, func(other *subscription) bool { return other == sub })
-	if len(c.subs) == 0 {
-		c.unsubscribedSince = s.now
-	}
-	t.shared.linger.Store(MaxResume)
-	t.shared.subscribers.Add(-1)
-	s.feed.stats.subscriptions.Add(-1)
-}
-
-func (s *shard) unsubscribeAll(c *conn) {
-	for len(c.subs) > 0 {
-		s.remove(c.subs[len(c.subs)-1])
 	}
 }
 

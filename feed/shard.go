@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"bytes"
 	"errors"
 	"syscall"
 	"time"
@@ -13,16 +12,6 @@ import (
 // wheelSlots is the number of slots over which the heartbeats of a shard's connections
 // are spread.
 const wheelSlots = 10
-
-// topic is one stream of a shard: an instrument and a kind.
-type topic struct {
-	in     *market.Instrument
-	kind   kind
-	subs   []*subscription
-	shared *sharedTopic
-	snap   encodedMessage // the last snapshot; zero = none
-	snapOf position       // position of snap
-}
 
 // shard owns connections: only its goroutine changes their state and writes to their
 // sockets. It has one current view of each instrument, and one current book of its tickets
@@ -152,6 +141,32 @@ func (s *shard) pass(t *taken) {
 	s.countSent()
 }
 
+// receive handles one message of a connection's reader.
+func (s *shard) receive(m *connMessage) {
+	c := m.conn
+	switch m.kind {
+	case connJoin:
+		s.join(c)
+	case connGone:
+		if c.phase == phaseClosing {
+			s.flush(c) // the close frame, in case the reader gave up on the client's input
+		}
+		s.drop(c)
+	case connClose:
+		s.close(c, m.code, m.text)
+	case connPing:
+		c.inflight.Add(-1)
+		if c.phase == phaseOpen {
+			s.reply(c, s.enc.pongFrame([]byte(m.text)))
+		}
+	case connRequest:
+		c.inflight.Add(-1)
+		if c.phase == phaseOpen {
+			s.serve(c, m.request)
+		}
+	}
+}
+
 // nextDue returns when the shard must run again without input; zero = never.
 func (s *shard) nextDue() time.Time {
 	if s.conns == 0 {
@@ -182,31 +197,6 @@ func (s *shard) reload() {
 			}
 		}
 	}
-}
-
-// book returns the shard's current book of a desk kind.
-func (s *shard) book(in market.InstrumentID, k kind) **deskBook {
-	return &s.books[int(in)*int(deskKinds)+int(k-marketKinds)]
-}
-
-// markTopicStale makes t's subscribers wait for a snapshot, but for those that are still
-// ahead in the same epoch.
-func (s *shard) markTopicStale(t *topic, sameEpoch bool) {
-	for _, sub := range t.subs {
-		if sameEpoch && sub.has(s.position(t).seq) {
-			continue
-		}
-		sub.conn.markStale(sub)
-		s.scheduleWrite(sub.conn)
-	}
-}
-
-// position returns the position of t.
-func (s *shard) position(t *topic) position {
-	if t.kind >= marketKinds {
-		return (*s.book(t.in.ID, t.kind)).position
-	}
-	return t.kind.position(s.views[t.in.ID])
 }
 
 // publish moves one instrument to its next view and queues its updates. It drops a
@@ -244,6 +234,25 @@ func (s *shard) publish(p *publication) {
 	}
 }
 
+// publishBook moves one instrument to its next book and queues its update. It drops a
+// publication that reload has overtaken.
+func (s *shard) publishBook(p *publication) {
+	current := s.book(p.book.instrument, p.book.kind)
+	cur := *current
+	if p.book.epoch < cur.epoch || p.book.epoch == cur.epoch && p.book.seq <= cur.seq {
+		return
+	}
+	*current = p.book
+	m := encodedMessage{frame: p.frames[p.book.kind]}
+	if p.book.epoch != cur.epoch || p.book.seq != cur.seq+1 {
+		m = encodedMessage{}
+	}
+	t := s.topic(topicRef{in: s.feed.set.Get(p.book.instrument), kind: p.book.kind})
+	for _, sub := range t.subs {
+		s.deliver(sub, &m)
+	}
+}
+
 // older reports whether a comes before b among the views of one instrument. EngineSeq is
 // not enough, because a command's events may be split over two views.
 func older(a, b *marketdata.View) bool {
@@ -251,63 +260,6 @@ func older(a, b *marketdata.View) bool {
 		return a.Epoch < b.Epoch
 	}
 	return a.DepthSeq < b.DepthSeq || a.TradesSeq < b.TradesSeq || a.TickerSeq < b.TickerSeq
-}
-
-// deliver queues one update. It makes the subscriber wait for a snapshot instead if there
-// is no update, if the update is a ticker behind a full socket (conflation), or if too
-// much is pending (collapse).
-func (s *shard) deliver(sub *subscription, m *encodedMessage) {
-	c := sub.conn
-	data := m.as(c.encoding, &s.zip)
-	switch {
-	case sub.stale:
-	case data == nil:
-		c.markStale(sub)
-	case c.blocked && sub.topic.kind == ticker:
-		s.feed.stats.conflated.Add(1)
-		c.markStale(sub)
-	case c.updateBytes+len(data) > s.feed.o.MaxPending || len(c.pending) >= maxPendingFrames:
-		s.feed.stats.collapsed.Add(1)
-		c.collapse()
-		c.markStale(sub)
-	default:
-		c.push(data, sub)
-	}
-	s.scheduleWrite(c)
-}
-
-// snapshot returns the snapshot of t, encoded once for each position and encoding.
-func (s *shard) snapshot(t *topic, e encoding) []byte {
-	if p := s.position(t); t.snapOf != p || t.snap.frame == nil {
-		t.snap, t.snapOf = encodedMessage{frame: s.fullFrame(t), large: true}, p
-	}
-	return t.snap.as(e, &s.zip)
-}
-
-// fullFrame returns an immutable frame with the snapshot of t.
-func (s *shard) fullFrame(t *topic) []byte {
-	if t.kind >= marketKinds {
-		return (*s.book(t.in.ID, t.kind)).snapshot(t.in)
-	}
-	return bytes.Clone(s.enc.snapshot(t.in, s.views[t.in.ID], t.kind))
-}
-
-// refresh queues the snapshots that c waits for, as far as there is room.
-func (s *shard) refresh(c *conn) {
-	if c.staleSubs == 0 || c.blocked || c.phase != phaseOpen {
-		return
-	}
-	for _, sub := range c.subs {
-		if !sub.stale || sub.topic.kind == l3 && s.views[sub.topic.in.ID].Orders == nil {
-			continue
-		}
-		if c.updateBytes > s.feed.o.MaxPending/2 {
-			return
-		}
-		sub.stale, sub.aheadOfShard = false, 0
-		c.staleSubs--
-		c.push(s.snapshot(sub.topic, c.encoding), sub)
-	}
 }
 
 // tick turns the wheel: every connection gets its heartbeat once an interval.
@@ -416,15 +368,6 @@ func (s *shard) addToWheel(c *conn) {
 	s.wheel[c.slot] = append(s.wheel[c.slot], c)
 }
 
-func (s *shard) removeFromWheel(c *conn) {
-	slot := s.wheel[c.slot]
-	last := len(slot) - 1
-	slot[c.slotIndex] = slot[last]
-	slot[c.slotIndex].slotIndex = c.slotIndex
-	slot[last] = nil
-	s.wheel[c.slot] = slot[:last]
-}
-
 // join adds a new connection and sends its welcome.
 func (s *shard) join(c *conn) {
 	s.conns++
@@ -443,4 +386,13 @@ func (s *shard) join(c *conn) {
 	if err := s.poll.add(c); err != nil {
 		s.abort(c)
 	}
+}
+
+// startStream sends a stream's header and welcome, and handles its request.
+func (s *shard) startStream(c *conn) {
+	head, request := c.stream.head, c.stream.request
+	c.stream.head, c.stream.request = nil, nil
+	c.push(appendRetry(head, reconnectAfter), nil)
+	s.reply(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
+	s.serve(c, request)
 }

@@ -18,14 +18,6 @@ const (
 	restartSpread = 200 * time.Millisecond
 )
 
-// stream is the state that a connection with server-sent events has in addition to
-// conn.
-type stream struct {
-	head     []byte    // of the response; nil = queued
-	request  *request  // of the query; nil = handled
-	lastMark enginePos // the last queued mark event that was not dropped
-}
-
 // Stream answers GET /api/v1/market/stream with server-sent events: the messages of the
 // WebSocket, for as long as the client reads. It refuses an invalid query with 400, and
 // otherwise what Handler refuses. The HTTP server must have KeepHijackedConns set.
@@ -73,15 +65,6 @@ func streamHead(ctx *fasthttp.RequestCtx) {
 	h.Set("X-Accel-Buffering", "no")
 	h.SetContentLength(-2) // the body ends with the connection
 	h.SetConnectionClose()
-}
-
-// startStream sends a stream's header and welcome, and handles its request.
-func (s *shard) startStream(c *conn) {
-	head, request := c.stream.head, c.stream.request
-	c.stream.head, c.stream.request = nil, nil
-	c.push(appendRetry(head, reconnectAfter), nil)
-	s.reply(c, s.enc.welcome(&s.feed.o, c.session, s.feed.epoch.Load()))
-	s.serve(c, request)
 }
 
 // queueMark queues a mark event if the position has advanced and c has everything before

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	"errors"
 	"syscall"
 	"time"
@@ -53,6 +54,85 @@ func (s *shard) flushDirty() {
 	}
 	clear(s.dirty[again:])
 	s.dirty = s.dirty[:again]
+}
+
+// reply queues a message for c alone, which is never dropped. It closes c as too slow if
+// too much is pending.
+func (s *shard) reply(c *conn, data []byte) {
+	c.push(c.encodeOwn(data), nil)
+	s.scheduleWrite(c)
+	if c.pendingBytes-c.updateBytes > maxPendingAll && c.phase == phaseOpen {
+		s.closeSlow(c)
+	}
+}
+
+// deliver queues one update. It makes the subscriber wait for a snapshot instead if there
+// is no update, if the update is a ticker behind a full socket (conflation), or if too
+// much is pending (collapse).
+func (s *shard) deliver(sub *subscription, m *encodedMessage) {
+	c := sub.conn
+	data := m.as(c.encoding, &s.zip)
+	switch {
+	case sub.stale:
+	case data == nil:
+		c.markStale(sub)
+	case c.blocked && sub.topic.kind == ticker:
+		s.feed.stats.conflated.Add(1)
+		c.markStale(sub)
+	case c.updateBytes+len(data) > s.feed.o.MaxPending || len(c.pending) >= maxPendingFrames:
+		s.feed.stats.collapsed.Add(1)
+		c.collapse()
+		c.markStale(sub)
+	default:
+		c.push(data, sub)
+	}
+	s.scheduleWrite(c)
+}
+
+// refresh queues the snapshots that c waits for, as far as there is room.
+func (s *shard) refresh(c *conn) {
+	if c.staleSubs == 0 || c.blocked || c.phase != phaseOpen {
+		return
+	}
+	for _, sub := range c.subs {
+		if !sub.stale || sub.topic.kind == l3 && s.views[sub.topic.in.ID].Orders == nil {
+			continue
+		}
+		if c.updateBytes > s.feed.o.MaxPending/2 {
+			return
+		}
+		sub.stale, sub.aheadOfShard = false, 0
+		c.staleSubs--
+		c.push(s.snapshot(sub.topic, c.encoding), sub)
+	}
+}
+
+// markTopicStale makes t's subscribers wait for a snapshot, but for those that are still
+// ahead in the same epoch.
+func (s *shard) markTopicStale(t *topic, sameEpoch bool) {
+	for _, sub := range t.subs {
+		if sameEpoch && sub.has(s.position(t).seq) {
+			continue
+		}
+		sub.conn.markStale(sub)
+		s.scheduleWrite(sub.conn)
+	}
+}
+
+// snapshot returns the snapshot of t, encoded once for each position and encoding.
+func (s *shard) snapshot(t *topic, e encoding) []byte {
+	if p := s.position(t); t.snapOf != p || t.snap.frame == nil {
+		t.snap, t.snapOf = encodedMessage{frame: s.fullFrame(t), large: true}, p
+	}
+	return t.snap.as(e, &s.zip)
+}
+
+// fullFrame returns an immutable frame with the snapshot of t.
+func (s *shard) fullFrame(t *topic) []byte {
+	if t.kind >= marketKinds {
+		return (*s.book(t.in.ID, t.kind)).snapshot(t.in)
+	}
+	return bytes.Clone(s.enc.snapshot(t.in, s.views[t.in.ID], t.kind))
 }
 
 // countSent adds this pass's deliveries to the feed's figures.
@@ -244,4 +324,13 @@ func (s *shard) drop(c *conn) {
 	s.conns--
 	s.feed.stats.byEncoding[c.encoding].Add(-1)
 	s.feed.limits.release(c.ip)
+}
+
+func (s *shard) removeFromWheel(c *conn) {
+	slot := s.wheel[c.slot]
+	last := len(slot) - 1
+	slot[c.slotIndex] = slot[last]
+	slot[c.slotIndex].slotIndex = c.slotIndex
+	slot[last] = nil
+	s.wheel[c.slot] = slot[:last]
 }
