@@ -21,9 +21,6 @@ const (
 // be: see QuoteReqPrefix.
 const MassQuotePrefix = "\x01M"
 
-// AnswerMassQuote is the code of a kept answer to a MassQuote or QuoteCancel: its MsgType.
-const AnswerMassQuote byte = 'b'
-
 // Values of QuoteResponseLevel (301).
 const (
 	ResponseNone    = 0

@@ -148,3 +148,33 @@ func (o *ClientOrder) Trade(price market.Price, qty market.Qty) error {
 	}
 	return nil
 }
+
+func ordTypeOf(t book.Type) byte {
+	switch t {
+	case book.Market:
+		return '1'
+	case book.Limit:
+		return '2'
+	case book.Stop:
+		return '3'
+	case book.StopLimit:
+		return '4'
+	}
+	return 0
+}
+
+func tifOf(t book.TIF) byte {
+	switch t {
+	case book.Day:
+		return '0'
+	case book.GTC:
+		return '1'
+	case book.IOC:
+		return '3'
+	case book.FOK:
+		return '4'
+	case book.GTD:
+		return '6'
+	}
+	return 0
+}

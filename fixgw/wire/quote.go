@@ -43,6 +43,9 @@ const (
 	AnswerQuoteReject byte = 'g' // an AG
 )
 
+// AnswerMassQuote is the code of a kept answer to a MassQuote or QuoteCancel: its MsgType.
+const AnswerMassQuote byte = 'b'
+
 // AnswerForm returns the MsgType of a kept answer and its first tag.
 func AnswerForm(code byte) (msgType string, firstTag int) {
 	switch code {

@@ -23,6 +23,41 @@ func Refuse(reason int, code, format string, args ...any) *Refusal {
 	return &Refusal{Text: code + ": " + fmt.Sprintf(format, args...), Reason: reason}
 }
 
+// Codes at the front of Text (58), beside the words of event.Reason.
+const (
+	CodeUnknownSymbol = "UNKNOWN_SYMBOL"
+	CodeUnknownOrder  = "UNKNOWN_ORDER"
+	// There is no subscription under that id.
+	CodeUnknownSubscription = "UNKNOWN_SUBSCRIPTION"
+	CodeTooLate             = "TOO_LATE"
+	CodeRateLimited         = "RATE_LIMITED"
+	CodeOverloaded          = "OVERLOADED"
+	CodeReadOnly            = "READ_ONLY"
+	CodeUnsupported         = "UNSUPPORTED"
+	// The id names an earlier request with other content.
+	CodeDuplicate = "DUPLICATE_CLORDID"
+)
+
+// Values of OrdRejReason (103) and CxlRejReason (102) that we use.
+const (
+	OrdRejBroker       = 0
+	OrdRejUnknown      = 1
+	ordRejClosed       = 2
+	ordRejExceedsLimit = 3
+	OrdRejUnknownOrder = 5
+	OrdRejDuplicate    = 6
+	OrdRejUnsupported  = 11
+	// OrdRejUnknownAccount is 15, unknown account.
+	OrdRejUnknownAccount = 15
+	ordRejQuantity       = 13
+	OrdRejOther          = 99
+
+	CxlRejTooLate      = 0
+	CxlRejUnknownOrder = 1
+	CxlRejDuplicate    = 6
+	CxlRejOther        = 99
+)
+
 // Codes at the front of Text (58) that only the desk's messages have.
 const (
 	CodeUnknownTicket    = "UNKNOWN_TICKET"

@@ -3,7 +3,6 @@ package wire
 import (
 	"strconv"
 
-	"blockdesk/engine/book"
 	"blockdesk/engine/event"
 	"blockdesk/market"
 )
@@ -115,36 +114,6 @@ func (r *ExecutionReport) AppendBody(dst []byte) []byte {
 		dst = strconv.AppendInt(append(dst, "\x01378="...), int64(r.Restated), 10)
 	}
 	return dst
-}
-
-func ordTypeOf(t book.Type) byte {
-	switch t {
-	case book.Market:
-		return '1'
-	case book.Limit:
-		return '2'
-	case book.Stop:
-		return '3'
-	case book.StopLimit:
-		return '4'
-	}
-	return 0
-}
-
-func tifOf(t book.TIF) byte {
-	switch t {
-	case book.Day:
-		return '0'
-	case book.GTC:
-		return '1'
-	case book.IOC:
-		return '3'
-	case book.FOK:
-		return '4'
-	case book.GTD:
-		return '6'
-	}
-	return 0
 }
 
 // appendAvgPx appends notional ÷ cum as a decimal price, rounded down: with the
