@@ -165,3 +165,24 @@ func acceptorSettings(address net.Addr, o *Options, l *profile, messages storeFa
 	}
 	return settings, nil
 }
+
+// acceptors are the Acceptors of quickfix, oldest first.
+type acceptors struct {
+	mu      sync.Mutex // held by a whole reload: one at a time
+	running bool       // between the start and the stop of Run
+	stopped bool
+	list    []*acceptor
+}
+
+// stop logs all sessions out and waits for quickfix's goroutines. A reload is refused
+// from then on.
+func (a *acceptors) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running, a.stopped = false, true
+	var stops sync.WaitGroup
+	for _, one := range a.list {
+		stops.Go(one.stop)
+	}
+	stops.Wait()
+}

@@ -4,27 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"blockdesk/fixgw/wire"
 )
 
 // The commands of operators, from any goroutine.
-
-// The texts of Logouts by the gateway begin with these codes.
-const (
-	codeRemoved     = "SESSION_REMOVED"
-	codeLoggedOut   = "LOGGED_OUT"
-	codeMaintenance = "MAINTENANCE"
-
-	stoppingText = codeMaintenance + ": the service is stopping"
-	resetText    = codeLoggedOut + ": the sequence numbers are being reset"
-)
-
-// MaxOperatorText is the longest text of an operator to clients, in bytes of
-// printable ASCII.
-const MaxOperatorText = 256
 
 var (
 	// ErrUnknownSession means that no session has this CompID.
@@ -59,25 +44,6 @@ type Status struct {
 	LastLogon          int64  // since the start
 	LastRefusal        int64  // of a Logon with its CompID, since the start
 	Refusal            string // its reason
-}
-
-// logonHistory is the last logon and the last refusal, for Status.
-type logonHistory struct {
-	mu             sync.Mutex
-	logon, refusal int64 // Unix nanoseconds
-	reason         string
-}
-
-func (h *logonHistory) loggedOn(at time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.logon = at.UnixNano()
-}
-
-func (h *logonHistory) refused(at time.Time, why error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.refusal, h.reason = at.UnixNano(), string(wire.AppendText(nil, why.Error()))
 }
 
 // noteRefusal records the refusal of a Logon in the status of the session that it named.
@@ -169,15 +135,6 @@ func (v *Server) Kick(compID, text string) error {
 	s.kick(codeLoggedOut + ": " + text)
 	return nil
 }
-
-// newsSender sends News (35=B).
-type newsSender struct {
-	mu  sync.Mutex
-	out Outbox
-}
-
-// TagHeadline is the first field of News.
-const TagHeadline = 148
 
 // Announce sends maintenance news to one session, or with an empty CompID to all
 // that are logged on, and returns their number.

@@ -18,13 +18,6 @@ import (
 // whatever the reason. A password is checked also for an unknown user, against a hash that
 // no password has; see proofs.go for what keeps checks cheap. A connection that does not send a whole message is closed silently.
 
-// errConnected is wrapped by the refusal of a Logon to a session that has another
-// connection.
-var errConnected = errors.New(wire.CodeLogonRefused)
-
-// errBadLogon is the one answer to a wrong name, CompID or password.
-var errBadLogon = errors.New(wire.CodeLogonRefused + ": username, password or CompID is wrong")
-
 // admit reads the first message, proves the Logon and attaches the session. After an
 // error the connection is closed, or about to be.
 func (c *conn) admit() error {

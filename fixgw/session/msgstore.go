@@ -392,3 +392,15 @@ func (s *MessageStore) extend() error {
 	s.reserved = next
 	return nil
 }
+
+// keptType reports whether messages of a type are kept: not session messages, and not
+// what is of no use later, market data, instruments and their status, quotes.
+func keptType(msgType string) bool {
+	switch msgType {
+	case "0", "1", "2", "3", "4", "5", "A",
+		"W", "X", "Y", "y", "d", "f", "h",
+		"S", "Z", "AG", "AI":
+		return false
+	}
+	return true
+}

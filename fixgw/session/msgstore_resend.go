@@ -86,15 +86,3 @@ func keptForResend(msg []byte) bool {
 	end := bytes.IndexByte(rest, wire.SOH)
 	return found && end > 0 && keptType(string(rest[:end]))
 }
-
-// keptType reports whether messages of a type are kept: not session messages, and not
-// what is of no use later, market data, instruments and their status, quotes.
-func keptType(msgType string) bool {
-	switch msgType {
-	case "0", "1", "2", "3", "4", "5", "A",
-		"W", "X", "Y", "y", "d", "f", "h",
-		"S", "Z", "AG", "AI":
-		return false
-	}
-	return true
-}

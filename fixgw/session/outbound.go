@@ -179,3 +179,12 @@ func (o *Outbox) Send(s *Session, msgType string, firstTag int, body []byte, pos
 	o.batch.Add(msgType, firstTag, body, possResend)
 	return s.Deliver(&o.batch)
 }
+
+// newsSender sends News (35=B).
+type newsSender struct {
+	mu  sync.Mutex
+	out Outbox
+}
+
+// TagHeadline is the first field of News.
+const TagHeadline = 148

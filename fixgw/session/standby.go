@@ -56,21 +56,11 @@ type Standby struct {
 }
 
 const (
-	codeLeaderChanged = "LEADER_CHANGED"
 	// standbyLinger is how long a client has to read the Logout and to close, and
 	// standbyRest how many of its bytes are read meanwhile.
 	standbyLinger = time.Second
 	standbyRest   = 64 << 10
 )
-
-// LeaderText returns the text of a refusal that names the leader.
-func LeaderText(leader leadership.Leader) string {
-	text := leader.String()
-	if text == "" {
-		return codeLeaderChanged + ": no leader is known, try again"
-	}
-	return codeLeaderChanged + ": the leader is " + text[:min(len(text), MaxOperatorText)]
-}
 
 // NewStandby opens the socket. Close it, or Run it.
 func NewStandby(o StandbyOptions) (*Standby, error) {
