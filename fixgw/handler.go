@@ -24,7 +24,7 @@ type handler struct {
 
 func (g *Gateway) newHandler(s *session.Session) session.Handler {
 	h := &handler{Session: s, gateway: g, requests: g.requests.NewSession(s)}
-	h.quotes = g.quoteEntry.NewSession(h.requests, g.quoting, g.payments)
+	h.quotes = g.quoteEntry.NewSession(h.requests, g.quoting)
 	h.orders = g.orderEntry.NewSession(h.requests, g.ordering, h.quotes)
 	return h
 }
@@ -54,7 +54,7 @@ func (h *handler) Message(msgType, frame []byte) *wire.Reject {
 	case "i", "Z":
 		return h.orders.MassQuote(frame, msgType[0] == 'Z')
 	case "AE":
-		return h.quotes.PaymentReport(frame)
+		return g.payments.Report(h.quotes, frame)
 	case "AF", "AD", "AN":
 		return h.rebuild(msgType, frame)
 	case "V":

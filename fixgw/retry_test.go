@@ -91,7 +91,7 @@ func TestProofAgainAtOnce(t *testing.T) {
 	again := wiretest.Message("35=AE|34=9|49=TK|56=" + d.options.CompID + "|" + wiretest.PaymentReportBody(fields))
 	d.hooks.Session("TK").OnSend("571=p1", func() {
 		bank.set(func() { bank.held = held })
-		if reject := s.PaymentReport(again); reject != nil {
+		if reject := p.Report(s, again); reject != nil {
 			t.Errorf("said again: %+v", reject)
 		}
 	})

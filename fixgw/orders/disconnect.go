@@ -123,7 +123,7 @@ func (w *Canceller) cancel(ctx context.Context, t *pendingCancel) bool {
 			return true // no mass quote was taken
 		}
 		var err error
-		if c, err = t.owner.quoter.makeCommands(c[:0], &quotes.Mass{Ref: []byte(disconnectClOrdID), STP: t.owner.Terms().STP, CancelAll: true}); err != nil {
+		if c, err = t.owner.makeCommands(c[:0], &quotes.Mass{Ref: []byte(disconnectClOrdID), STP: t.owner.Terms().STP, CancelAll: true}); err != nil {
 			t.owner.Fail(err)
 			return false
 		}

@@ -16,82 +16,72 @@ import (
 // them, and reports (8) come of what happens to them otherwise. The QuoteIDs are a name space
 // of their own: wire.MassQuotePrefix.
 
-// massQuoter submits the mass quotes of a session, without allocation. Guarded by the session's
-// lock.
-type massQuoter struct {
-	*Session
-	fields   []wire.MassQuoteEntry
-	quotes   quotes.Mass
-	commands []engine.Command
-	key      []byte
-}
-
-// request handles an i, and with cancel a Z.
-func (m *massQuoter) request(frame []byte, cancel bool) *wire.Reject {
-	r := wire.ScanMassQuote(frame, cancel, m.fields)
-	m.fields = r.Entries
+// MassQuote handles an i, and with cancel a Z.
+func (s *Session) MassQuote(frame []byte, cancel bool) *wire.Reject {
+	r := wire.ScanMassQuote(frame, cancel, s.mass.fields)
+	s.mass.fields = r.Entries
 	if refusal := r.CheckID(); refusal != nil {
-		return m.refuse(&r, refusal)
+		return s.refuseQuotes(&r, refusal)
 	}
-	m.key = append(append(m.key[:0], wire.MassQuotePrefix...), r.QuoteID...)
+	s.mass.key = append(append(s.mass.key[:0], wire.MassQuotePrefix...), r.QuoteID...)
 	content := r.Content()
-	done, duplicate, reject := m.Repeated(m.key, content)
+	done, duplicate, reject := s.Repeated(s.mass.key, content)
 	if done {
 		return reject
 	}
-	refusal := r.Decode(m.entry.Instruments, &m.quotes)
+	refusal := r.Decode(s.entry.Instruments, &s.mass.quotes)
 	if duplicate {
 		refusal = wire.RefuseDuplicate(wire.MassQuoteDuplicate, "QuoteID (117)", r.QuoteID)
 	}
 	if refusal != nil {
-		return m.refuse(&r, refusal)
+		return s.refuseQuotes(&r, refusal)
 	}
-	q := &m.quotes
-	q.Ref = m.key
+	q := &s.mass.quotes
+	q.Ref = s.mass.key
 	if q.STP == 0 {
-		q.STP = m.Terms().STP
+		q.STP = s.Terms().STP
 	}
 	if !q.CancelAll && !q.Cancel {
-		q.FirstID = m.entry.Engine.NextOrderIDs(2 * len(q.Entries))
+		q.FirstID = s.entry.Engine.NextOrderIDs(2 * len(q.Entries))
 	}
-	return m.submit(&r, &reports.Request{ClOrdID: string(m.key), MsgType: 'i', Content: content})
+	return s.submitQuotes(&r, &reports.Request{ClOrdID: string(s.mass.key), MsgType: 'i', Content: content})
 }
 
-func (m *massQuoter) submit(r *wire.MassQuoteRequest, entry *reports.Request) *wire.Reject {
-	if m.entry.Format1 {
+func (s *Session) submitQuotes(r *wire.MassQuoteRequest, entry *reports.Request) *wire.Reject {
+	if s.entry.Format1 {
 		return wire.BusinessReject(wire.RejNotAvailable, r.QuoteID, fmt.Sprintf("%s: mass quotes: %v", wire.CodeUnsupported, rfq.ErrFormat))
 	}
 	var err error
-	if m.commands, err = m.makeCommands(m.commands[:0], &m.quotes); err != nil {
-		return wire.BusinessReject(wire.RejOther, r.QuoteID, m.UnavailableText("the engine did not accept the mass quote"))
+	if s.mass.commands, err = s.makeCommands(s.mass.commands[:0], &s.mass.quotes); err != nil {
+		return wire.BusinessReject(wire.RejOther, r.QuoteID, s.UnavailableText("the engine did not accept the mass quote"))
 	}
-	if err = m.Register(entry); err == nil {
-		if err = m.entry.Engine.SubmitAll(m.commands); err == nil {
+	if err = s.Register(entry); err == nil {
+		if err = s.entry.Engine.SubmitAll(s.mass.commands); err == nil {
 			return nil
 		}
-		m.Unregister(entry, err)
+		s.Unregister(entry, err)
 	}
-	return wire.BusinessReject(wire.RejNotAvailable, r.QuoteID, m.RefusalText(err))
+	return wire.BusinessReject(wire.RejNotAvailable, r.QuoteID, s.RefusalText(err))
 }
 
 // makeCommands appends the commands of q for the session.
-func (m *massQuoter) makeCommands(dst []engine.Command, q *quotes.Mass) ([]engine.Command, error) {
+func (s *Session) makeCommands(dst []engine.Command, q *quotes.Mass) ([]engine.Command, error) {
 	dst, err := engine.MassQuoteCommands(dst, q)
 	if err != nil {
 		return dst, err
 	}
 	last := &dst[len(dst)-1]
-	last.Origin, last.Order.Participant = m.Number, m.Participant.Number
+	last.Origin, last.Order.Participant = s.Number, s.Participant.Number
 	return dst, nil
 }
 
 // refuse answers a message of which nothing is carried out. Its QuoteID may be used
 // again.
-func (m *massQuoter) refuse(r *wire.MassQuoteRequest, refusal *wire.Refusal) *wire.Reject {
-	m.CountReject()
+func (s *Session) refuseQuotes(r *wire.MassQuoteRequest, refusal *wire.Refusal) *wire.Reject {
+	s.CountReject()
 	ack := wire.MassQuoteAck{QuoteID: r.QuoteID, Response: wire.ResponseAll, Refusal: refusal}
-	m.Out.Scratch = ack.AppendBody(m.Out.Scratch[:0], m.entry.Instruments)
-	m.Send("b", wire.TagQuoteID, m.Out.Scratch, false)
+	s.Out.Scratch = ack.AppendBody(s.Out.Scratch[:0], s.entry.Instruments)
+	s.Send("b", wire.TagQuoteID, s.Out.Scratch, false)
 	return nil
 }
 

@@ -30,17 +30,6 @@ func closedKey(dst []byte, day uint32, id market.OrderID) []byte {
 // Expired returns the range of closed orders of the days before day.
 func Expired(day uint32) (lo, hi []byte) { return reports.ExpiredOf(keyClosed, day) }
 
-// order is one live order of a session. Only the reporter changes it, under its owner's
-// mutex; the session reads it under the same lock.
-type order struct {
-	wire.ClientOrder
-	owner *Session
-	dirty bool // changed since the last commit; the reporter's, without the lock
-}
-
-// LiveUnder implements reports.Subject.
-func (o *order) LiveUnder(clOrdID string) bool { return o.Live() && o.ClOrdID == clOrdID }
-
 // An order's record:
 //
 //	0 version · 1 session u16 · 3 instrument u16 · 5 side · 6 type · 7 tif ·
@@ -155,4 +144,18 @@ func parseOrderRecord(id market.OrderID, value []byte, sessionOf func(uint16) *S
 		Leaves: market.Qty(number(25)), Cum: market.Qty(number(33)),
 		Notional: market.Uint128{Hi: number(41), Lo: number(49)},
 	}}, nil
+}
+
+// stored returns an order that has ended today or yesterday, or nil.
+func (s *Session) stored(id market.OrderID) (*order, error) {
+	for _, day := range reports.RecentDays(s.entry.Now().UnixNano()) {
+		value, ok, err := s.entry.Store.Get(closedKey(nil, day, id))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return parseOrderRecord(id, value, s.sessions.Numbered)
+		}
+	}
+	return nil, nil
 }

@@ -35,11 +35,6 @@ func (s *Session) Request(msgType byte, r *wire.OrderRequest, alone bool) (place
 	return s.placed, reject
 }
 
-// MassQuote handles an i, and with cancel a Z.
-func (s *Session) MassQuote(frame []byte, cancel bool) *wire.Reject {
-	return s.quoter.request(frame, cancel)
-}
-
 // newOrder handles a D.
 func (s *Session) newOrder(r *wire.OrderRequest) *wire.Reject {
 	content := r.Content('D')

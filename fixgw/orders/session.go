@@ -4,52 +4,14 @@ import (
 	"cmp"
 	"slices"
 	"sync"
-	"time"
 
 	"blockdesk/engine"
+	"blockdesk/engine/quotes"
 	"blockdesk/fixgw/reports"
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
-	"blockdesk/persist/kv"
-	"blockdesk/persist/leadership"
 )
-
-// Engine takes the commands of orders.
-type Engine interface {
-	// Submit enqueues a command without waiting: engine.Engine.Submit.
-	Submit(*engine.Command) error
-	// SubmitAll enqueues the commands of one request, next to each other and all or
-	// none: engine.Engine.SubmitAll.
-	SubmitAll([]engine.Command) error
-	// Enqueue is Submit without waking the matcher: engine.Engine.Enqueue.
-	Enqueue(*engine.Command) error
-	// NextOrderID returns an id that no order has had: engine.OrderIDs.Next.
-	NextOrderID() market.OrderID
-	// NextOrderIDs returns the first of n consecutive ids: engine.OrderIDs.NextN.
-	NextOrderIDs(n int) market.OrderID
-}
-
-// Entry is what the order entry of all sessions shares.
-type Entry struct {
-	Engine      Engine
-	Instruments *market.Instruments
-	Store       kv.Store
-	Leadership  *leadership.Leadership
-	Requests    *reports.Requests
-	Now         func() time.Time
-	// Format1 makes only commands that release 0.1.0 reads (engine.Format1).
-	Format1 bool
-}
-
-// Claims answers requests that name a claim of the session in place of an order.
-type Claims interface {
-	// ChangeClaim answers an F, and with amend a G. It reports false if the request names
-	// no claim.
-	ChangeClaim(r *wire.OrderRequest, amend bool) (handled bool, reject *wire.Reject)
-	// ClaimStatus answers an H in the same way.
-	ClaimStatus(r *wire.OrderRequest) (handled bool, reject *wire.Reject)
-}
 
 // Session has the live orders of one session, and handles its requests for orders.
 type Session struct {
@@ -64,20 +26,37 @@ type Session struct {
 	// alone: no other message has been read from the connection, so a command may be
 	// enqueued and executed inline. placed: one was enqueued.
 	alone, placed bool
-	quoter        massQuoter
+	mass          massScratch
 
 	mu     sync.Mutex
 	orders map[market.OrderID]*order // live ones
 }
 
+// massScratch lets mass quotes be submitted without allocation.
+type massScratch struct {
+	fields   []wire.MassQuoteEntry
+	quotes   quotes.Mass
+	commands []engine.Command
+	key      []byte
+}
+
+// order is one live order of a session. Only the reporter changes it, under its owner's
+// mutex; the session reads it under the same lock.
+type order struct {
+	wire.ClientOrder
+	owner *Session
+	dirty bool // changed since the last commit; the reporter's, without the lock
+}
+
+// LiveUnder implements reports.Subject.
+func (o *order) LiveUnder(clOrdID string) bool { return o.Live() && o.ClOrdID == clOrdID }
+
 // NewSession returns the part of this package of a session.
 func (e *Entry) NewSession(s *reports.Session, sessions session.Directory[Session], claims Claims) *Session {
-	own := &Session{
+	return &Session{
 		Session: s, entry: e, sessions: sessions, claims: claims, orders: make(map[market.OrderID]*order),
 		accounts: accounts{session: s.Number, store: e.Store},
 	}
-	own.quoter.Session = own
-	return own
 }
 
 // Live returns the number of live orders.
@@ -139,18 +118,4 @@ func (s *Session) copyOf(o *order) wire.ClientOrder {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return o.ClientOrder
-}
-
-// stored returns an order that has ended today or yesterday, or nil.
-func (s *Session) stored(id market.OrderID) (*order, error) {
-	for _, day := range reports.RecentDays(s.entry.Now().UnixNano()) {
-		value, ok, err := s.entry.Store.Get(closedKey(nil, day, id))
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			return parseOrderRecord(id, value, s.sessions.Numbered)
-		}
-	}
-	return nil, nil
 }

@@ -121,11 +121,10 @@ func (a *answers) find(session uint16, clOrdID []byte) (answer, bool, error) {
 	return answer{}, false, nil
 }
 
-// FillFilter adds the store's answers from yesterday on to the filter, and returns. Until
+// fillFilter adds the store's answers from yesterday on to the filter, and returns. Until
 // then every request is looked up in the store.
-func (q *Requests) FillFilter(ctx context.Context) error {
+func (a *answers) fillFilter(ctx context.Context) error {
 	const head = 1 + 4 + 2 // kind, day, session: see answerKey
-	a := q.answers
 	from := DayOf(a.now().UnixNano()) - 1
 	err := a.store.Scan(binary.BigEndian.AppendUint32([]byte{keyAnswer}, from), []byte{keyAnswer + 1}, func(key, _ []byte) bool {
 		if len(key) > head {

@@ -35,16 +35,3 @@ func (b *batch) clear() {
 	b.answers = b.answers[:0]
 	b.Batch.Clear()
 }
-
-// publishAnswers publishes the answers of the batch to their requests. From then on a
-// repetition of such a request is answered, after the batch.
-func (s *Session) publishAnswers() {
-	if len(s.batch.answers) == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, u := range s.batch.answers {
-		u.to.answer, u.to.body = u.code, u.body
-	}
-}

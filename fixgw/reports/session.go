@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -32,6 +33,10 @@ type Requests struct {
 func NewRequests(store kv.Store, now func() time.Time) *Requests {
 	return &Requests{Now: now, IDs: wire.NewIDs(now()), answers: newAnswers(store, now)}
 }
+
+// FillFilter adds the store's answers from yesterday on to the filter of answered requests, and
+// returns. Until then every request is looked up in the store.
+func (q *Requests) FillFilter(ctx context.Context) error { return q.answers.fillFilter(ctx) }
 
 // Session has the requests of one session by ClOrdID, and the reports that are on their way
 // to it.
@@ -251,5 +256,18 @@ func (s *Session) Detach(clOrdID string, of Subject) {
 		if r.body == nil {
 			s.close(r, s.shared.MaxClosed)
 		}
+	}
+}
+
+// publishAnswers publishes the answers of the batch to their requests. From then on a
+// repetition of such a request is answered, after the batch.
+func (s *Session) publishAnswers() {
+	if len(s.batch.answers) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range s.batch.answers {
+		u.to.answer, u.to.body = u.code, u.body
 	}
 }

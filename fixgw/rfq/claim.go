@@ -8,21 +8,23 @@ import (
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
+	"blockdesk/persist/kv"
 )
 
-// claim is a claim that a session has taken. Only the reporter changes it, under its
-// owner's mutex; the session reads it under the same lock.
-type claim struct {
-	wire.ClientClaim
-	owner *Session
-	dirty bool // changed since the last commit; the reporter's, without the lock
+// The kinds of keys of this package, in the store.
+const (
+	keyQuote     byte = 'q' // QuoteID: one live quote
+	keyClaim     byte = 'd' // ClaimID: one live claim
+	keyClaimOver byte = 'e' // ClaimID: one claim that is over, until the desk forgets it
+	keyFacts     byte = 'f' // facts of the desk
+	keyPacked    byte = 'b' // day, ClaimID: a claim whose package was sent
+	keyProof     byte = 't' // session, TradeReportID: a report of a payment without its answer
+)
+
+// claimKey: kind is keyClaim or keyClaimOver.
+func claimKey(dst []byte, kind byte, id market.ClaimID) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, kind), uint64(id))
 }
-
-// LiveUnder implements reports.Subject.
-func (c *claim) LiveUnder(string) bool { return !c.Over() }
-
-// snapshot returns a copy without the reporter's own fields.
-func (c *claim) snapshot() claim { return claim{ClientClaim: c.ClientClaim, owner: c.owner} }
 
 // A claim's record:
 //
@@ -69,4 +71,85 @@ func parseClaimRecord(id market.ClaimID, value []byte, sessionOf func(uint16) *S
 	}}
 	copy(c.Refund.Signature[:], value[13:77])
 	return c, nil
+}
+
+// storedClaim returns a claim from the store, or nil. Any goroutine.
+func storedClaim(store kv.Store, id market.ClaimID, sessions session.Directory[Session]) (*claim, error) {
+	for _, kind := range [...]byte{keyClaim, keyClaimOver} {
+		value, ok, err := store.Get(claimKey(nil, kind, id))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return parseClaimRecord(id, value, sessions.Numbered)
+		}
+	}
+	return nil, nil
+}
+
+// claimOf returns a copy of a claim of the session, live or ended; ok is false if it has
+// none with that id. Any goroutine that does not hold its mutex.
+func (s *Session) claimOf(id market.ClaimID) (c claim, ok bool, err error) {
+	if c, ok = s.liveClaim(id); ok {
+		return c, true, nil
+	}
+	stored, err := storedClaim(s.entry.Store, id, s.sessions)
+	if err != nil || stored == nil || stored.owner != s {
+		return claim{}, false, err
+	}
+	return *stored, true, nil
+}
+
+// claimUnder returns a copy of the claim that was taken under a ClOrdID, or under
+// QuoteRespPrefix and a QuoteRespID, today or yesterday.
+func (s *Session) claimUnder(key string) (c claim, ok bool, err error) {
+	if len(key) == 0 || len(key) > wire.MaxClOrdID {
+		return claim{}, false, nil
+	}
+	r, asked := s.Find(key)
+	if known, isClaim := r.Subject.(*claim); isClaim {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return known.snapshot(), true, nil
+	}
+	if r.Subject != nil { // an order
+		return claim{}, false, nil
+	}
+	if !asked {
+		if r.ID, asked, err = s.StoredID([]byte(key)); err != nil || !asked {
+			return claim{}, false, err
+		}
+	}
+	if c, ok, err = s.claimOf(market.ClaimID(r.ID)); !ok || c.Ref != key {
+		return claim{}, false, err
+	}
+	return c, true, nil
+}
+
+// claimNamed returns a copy of the session's claim by its id, as in OrderID (37), or by
+// the ClOrdID that it was taken under.
+func (s *Session) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err error) {
+	if id, isClaim := market.ParseClaimID(orderID); isClaim {
+		if c, ok, err = s.claimOf(id); ok || err != nil {
+			return c, ok, err
+		}
+	}
+	return s.claimUnder(string(clOrdID))
+}
+
+// participantClaim returns a copy of a claim that a session of the participant has taken.
+func (s *Session) participantClaim(id market.ClaimID) (claim, bool, error) {
+	// Live claims first: a new one is in the store a moment later.
+	for _, other := range s.sessions.All() {
+		if other.Participant.Number == s.Participant.Number {
+			if c, ok := other.liveClaim(id); ok {
+				return c, true, nil
+			}
+		}
+	}
+	stored, err := storedClaim(s.entry.Store, id, s.sessions)
+	if err != nil || stored == nil || stored.owner.Participant.Number != s.Participant.Number {
+		return claim{}, false, err
+	}
+	return *stored, true, nil
 }

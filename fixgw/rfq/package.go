@@ -116,6 +116,9 @@ func (p *Packages) refill() {
 	}
 }
 
+// Expired returns the range of records of sent packages of the days before day.
+func Expired(day uint32) (lo, hi []byte) { return reports.ExpiredOf(keyPacked, day) }
+
 // packedKey is the key of the record that a claim's News was sent. It is deleted with the day of the
 // reservation, long after the claim has ended.
 func packedKey(dst []byte, c *rfq.Claim) []byte {

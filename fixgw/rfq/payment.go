@@ -300,12 +300,12 @@ func (p *Payments) send(t *paymentTask, a *wire.PaymentAck) error {
 	return p.out.Send(t.owner.Session.Session, "AR", wire.TagTradeReportID, p.body, t.possResend)
 }
 
-// PaymentReport handles an AE of the client.
-func (s *Session) PaymentReport(frame []byte) *wire.Reject {
+// Report handles an AE of s.
+func (p *Payments) Report(s *Session, frame []byte) *wire.Reject {
 	r := wire.ScanPaymentReport(frame)
-	t, refusal, err := s.checkPaymentReport(&r)
+	t, refusal, err := p.check(s, &r)
 	if err == nil && refusal == nil {
-		refusal, err = s.payments.take(t)
+		refusal, err = p.take(t)
 	}
 	if err != nil {
 		return s.StoreFailed(r.ID, err)
@@ -316,24 +316,24 @@ func (s *Session) PaymentReport(frame []byte) *wire.Reject {
 	s.CountReject()
 	a := wire.PaymentAck{
 		ID: string(r.ID), Claim: string(r.Claim), Signature: string(r.Signature), Symbol: string(r.Symbol),
-		Refusal: refusal, At: s.entry.Now().UnixNano(),
+		Refusal: refusal, At: p.entry.Now().UnixNano(),
 	}
 	s.Out.Scratch = a.AppendBody(s.Out.Scratch[:0])
 	s.Send("AR", wire.TagTradeReportID, s.Out.Scratch, false)
 	return nil
 }
 
-// checkPaymentReport checks the form of a report, and that it agrees with the terms of the
+// check checks the form of a report, and that it agrees with the terms of the
 // claim that it names. The error is the store's.
-func (s *Session) checkPaymentReport(r *wire.PaymentReport) (*paymentTask, *wire.Refusal, error) {
-	t := &paymentTask{verifier: s.payments, owner: s, id: string(r.ID)}
+func (p *Payments) check(s *Session, r *wire.PaymentReport) (*paymentTask, *wire.Refusal, error) {
+	t := &paymentTask{verifier: p, owner: s, id: string(r.ID)}
 	if refusal := r.CheckForm(); refusal != nil {
 		return nil, refusal, nil
 	}
 	if !wire.ParseBase58(t.proof.Signature[:], string(r.Signature)) || t.proof.Signature == ([64]byte{}) {
 		return nil, wire.Refuse(wire.TradeRejOther, wire.CodeInvalidField, "SecondaryTradeReportID (818) %.100q: must be a transaction's signature, 64 bytes in base58", r.Signature), nil
 	}
-	if s.entry.Instruments.Lookup(r.Symbol) == nil {
+	if p.entry.Instruments.Lookup(r.Symbol) == nil {
 		return nil, &wire.Refusal{Reason: wire.TradeRejUnknownInstrument, Text: wire.CodeUnknownSymbol + ": Symbol (55): no instrument of that name"}, nil
 	}
 	id, ok := market.ParseClaimID(r.Claim)
@@ -349,5 +349,5 @@ func (s *Session) checkPaymentReport(r *wire.PaymentReport) (*paymentTask, *wire
 	}
 	t.proof.Claim, t.proof.Ticket, t.proof.Tranche = id, c.Terms.Ticket, c.Terms.Tranche
 	t.instrument = c.Terms.Instrument
-	return t, r.CheckTerms(&c.ClientClaim, s.entry.Instruments), nil
+	return t, r.CheckTerms(&c.ClientClaim, p.entry.Instruments), nil
 }

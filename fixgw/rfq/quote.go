@@ -10,16 +10,8 @@ import (
 	"blockdesk/market"
 )
 
-// quote is a quote that a session was given, live until the desk forgets it. Only
-// the reporter changes it, under its owner's mutex; the session reads it under the same
-// lock, and sets over when its client passes.
-type quote struct {
-	wire.ClientQuote
-	owner *Session
-	over  bool // reported as ended though the desk still has it: nothing more is reported, and no claim takes it
-
-	dirty     bool // changed since the last commit; the reporter's, without the lock
-	forgotten bool // the desk has forgotten it; the reporter's
+func quoteKey(dst []byte, id market.QuoteID) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, keyQuote), uint64(id))
 }
 
 // A quote's record:

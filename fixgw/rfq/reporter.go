@@ -1,9 +1,6 @@
 package rfq
 
 import (
-	"cmp"
-	"maps"
-	"slices"
 	"strings"
 
 	"blockdesk/engine/event"
@@ -55,13 +52,6 @@ func NewReporter(out *reports.Reporter, sessions session.Directory[Session], ins
 		quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim),
 		facts: facts{digits: make(map[market.InstrumentID]uint8)},
 	}
-}
-
-// facts are the data of the desk's pairs and policy that reports need and that no quote
-// or claim has.
-type facts struct {
-	digits map[market.InstrumentID]uint8 // decimals of the base asset
-	mint   market.Address                // of USDC
 }
 
 // Start takes the facts from the desk's own view, because the store may be newer than their
@@ -477,8 +467,6 @@ func (d *Reporter) markQuoteChanged(q *quote) {
 		d.changedQuotes = append(d.changedQuotes, q)
 	}
 }
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // captureClaim reports a settled claim, under the ExecID of its fill, to the session that
 // took it and to the drop copies of its participant.

@@ -2,96 +2,57 @@ package rfq
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"sync"
-	"time"
 
-	"blockdesk/desk"
-	"blockdesk/engine"
 	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/reports"
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
-	"blockdesk/persist/kv"
 )
-
-// Engine takes the commands of requests to the desk.
-type Engine interface {
-	// SubmitAll enqueues the commands of one request, next to each other and all or
-	// none: engine.Engine.SubmitAll.
-	SubmitAll([]engine.Command) error
-}
-
-// Desk is what the gateway reads of the RFQ desk: desk.Desk. Requests go to the Engine,
-// and their results come back as its events.
-type Desk interface {
-	// View returns the newest durable view; nil before the first. It does not
-	// block. Any goroutine may call it.
-	View() *rfq.View
-}
-
-// Settlement makes what a client signs, and proves payments. Any goroutine may call it.
-// Clients see only *desk.Refusal; any other error is CHAIN_UNAVAILABLE to them.
-type Settlement interface {
-	// Ready returns nil where a package can be made now. It does not block.
-	Ready() error
-	// Package returns what the client needs to pay for a reserved claim, and for the
-	// same claim always the same package. A *desk.Refusal gives the reason why there is
-	// none. It may block until ctx ends.
-	Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error)
-	// Verify looks for a payment on the chain and, if it is final, books it at the desk.
-	// It may block until ctx ends.
-	Verify(ctx context.Context, p *desk.PaymentProof) (desk.Verdict, error)
-}
-
-// Entry is what the requests of all sessions to the desk share.
-type Entry struct {
-	Engine      Engine
-	Desk        Desk       // nil = the desk is not enabled
-	Settlement  Settlement // nil = no chain is configured
-	Instruments *market.Instruments
-	Store       kv.Store
-	Requests    *reports.Requests
-	Now         func() time.Time
-	MaxQuotes   int            // of a session, live or requested
-	Group       market.ShardID // part of the ids of quotes and claims; 0 = the instruments are not split
-	// Format1 makes only commands that release 0.1.0 reads (engine.Format1).
-	Format1 bool
-}
-
-// settles reports whether a claim could be reserved now.
-func (e *Entry) settles() bool { return e.Settlement != nil && e.Settlement.Ready() == nil }
-
-// view returns the desk's newest view.
-func (e *Entry) view() (*rfq.View, *wire.Refusal) {
-	if e.Desk == nil {
-		return nil, wire.Refuse(wire.OrdRejUnsupported, wire.CodeUnsupported, "the desk is not enabled")
-	}
-	v := e.Desk.View()
-	if v == nil {
-		return nil, wire.Refuse(wire.OrdRejOther, wire.CodeOverloaded, "the desk is starting, try again")
-	}
-	return v, nil
-}
 
 // Session has the quotes and claims of one session, and handles its messages to the desk.
 type Session struct {
 	*reports.Session
 	entry    *Entry
 	sessions session.Directory[Session]
-	payments *Payments
 
 	mu     sync.Mutex
 	quotes map[market.QuoteID]*quote // that the desk has not forgotten
 	claims map[market.ClaimID]*claim // live ones
 }
 
+// quote is a quote that a session was given, live until the desk forgets it. Only
+// the reporter changes it, under its owner's mutex; the session reads it under the same
+// lock, and sets over when its client passes.
+type quote struct {
+	wire.ClientQuote
+	owner *Session
+	over  bool // reported as ended though the desk still has it: nothing more is reported, and no claim takes it
+
+	dirty     bool // changed since the last commit; the reporter's, without the lock
+	forgotten bool // the desk has forgotten it; the reporter's
+}
+
+// claim is a claim that a session has taken. Only the reporter changes it, under its
+// owner's mutex; the session reads it under the same lock.
+type claim struct {
+	wire.ClientClaim
+	owner *Session
+	dirty bool // changed since the last commit; the reporter's, without the lock
+}
+
+// LiveUnder implements reports.Subject.
+func (c *claim) LiveUnder(string) bool { return !c.Over() }
+
+// snapshot returns a copy without the reporter's own fields.
+func (c *claim) snapshot() claim { return claim{ClientClaim: c.ClientClaim, owner: c.owner} }
+
 // NewSession returns the part of this package of a session.
-func (e *Entry) NewSession(s *reports.Session, sessions session.Directory[Session], payments *Payments) *Session {
+func (e *Entry) NewSession(s *reports.Session, sessions session.Directory[Session]) *Session {
 	return &Session{
-		Session: s, entry: e, sessions: sessions, payments: payments,
+		Session: s, entry: e, sessions: sessions,
 		quotes: make(map[market.QuoteID]*quote), claims: make(map[market.ClaimID]*claim),
 	}
 }
@@ -148,19 +109,6 @@ func (s *Session) forgetClaim(c *claim) {
 	s.Detach(c.Ref, c)
 }
 
-// claimOf returns a copy of a claim of the session, live or ended; ok is false if it has
-// none with that id. Any goroutine that does not hold its mutex.
-func (s *Session) claimOf(id market.ClaimID) (c claim, ok bool, err error) {
-	if c, ok = s.liveClaim(id); ok {
-		return c, true, nil
-	}
-	stored, err := storedClaim(s.entry.Store, id, s.sessions)
-	if err != nil || stored == nil || stored.owner != s {
-		return claim{}, false, err
-	}
-	return *stored, true, nil
-}
-
 // liveClaim returns a copy of a claim of the session that has not ended.
 func (s *Session) liveClaim(id market.ClaimID) (c claim, ok bool) {
 	s.mu.Lock()
@@ -169,60 +117,6 @@ func (s *Session) liveClaim(id market.ClaimID) (c claim, ok bool) {
 		return known.snapshot(), true
 	}
 	return claim{}, false
-}
-
-// claimUnder returns a copy of the claim that was taken under a ClOrdID, or under
-// QuoteRespPrefix and a QuoteRespID, today or yesterday.
-func (s *Session) claimUnder(key string) (c claim, ok bool, err error) {
-	if len(key) == 0 || len(key) > wire.MaxClOrdID {
-		return claim{}, false, nil
-	}
-	r, asked := s.Find(key)
-	if known, isClaim := r.Subject.(*claim); isClaim {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return known.snapshot(), true, nil
-	}
-	if r.Subject != nil { // an order
-		return claim{}, false, nil
-	}
-	if !asked {
-		if r.ID, asked, err = s.StoredID([]byte(key)); err != nil || !asked {
-			return claim{}, false, err
-		}
-	}
-	if c, ok, err = s.claimOf(market.ClaimID(r.ID)); !ok || c.Ref != key {
-		return claim{}, false, err
-	}
-	return c, true, nil
-}
-
-// claimNamed returns a copy of the session's claim by its id, as in OrderID (37), or by
-// the ClOrdID that it was taken under.
-func (s *Session) claimNamed(orderID, clOrdID []byte) (c claim, ok bool, err error) {
-	if id, isClaim := market.ParseClaimID(orderID); isClaim {
-		if c, ok, err = s.claimOf(id); ok || err != nil {
-			return c, ok, err
-		}
-	}
-	return s.claimUnder(string(clOrdID))
-}
-
-// participantClaim returns a copy of a claim that a session of the participant has taken.
-func (s *Session) participantClaim(id market.ClaimID) (claim, bool, error) {
-	// Live claims first: a new one is in the store a moment later.
-	for _, other := range s.sessions.All() {
-		if other.Participant.Number == s.Participant.Number {
-			if c, ok := other.liveClaim(id); ok {
-				return c, true, nil
-			}
-		}
-	}
-	stored, err := storedClaim(s.entry.Store, id, s.sessions)
-	if err != nil || stored == nil || stored.owner.Participant.Number != s.Participant.Number {
-		return claim{}, false, err
-	}
-	return *stored, true, nil
 }
 
 // quoteNamed returns a copy of a live quote of the session.

@@ -6,48 +6,11 @@ import (
 	"fmt"
 
 	"blockdesk/engine/rfq"
-	"blockdesk/fixgw/reports"
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 	"blockdesk/persist/kv"
 )
-
-// The kinds of keys of this package, in the store.
-const (
-	keyQuote     byte = 'q' // QuoteID: one live quote
-	keyClaim     byte = 'd' // ClaimID: one live claim
-	keyClaimOver byte = 'e' // ClaimID: one claim that is over, until the desk forgets it
-	keyFacts     byte = 'f' // facts of the desk
-	keyPacked    byte = 'b' // day, ClaimID: a claim whose package was sent
-	keyProof     byte = 't' // session, TradeReportID: a report of a payment without its answer
-)
-
-func quoteKey(dst []byte, id market.QuoteID) []byte {
-	return binary.BigEndian.AppendUint64(append(dst, keyQuote), uint64(id))
-}
-
-// claimKey: kind is keyClaim or keyClaimOver.
-func claimKey(dst []byte, kind byte, id market.ClaimID) []byte {
-	return binary.BigEndian.AppendUint64(append(dst, kind), uint64(id))
-}
-
-// Expired returns the range of records of sent packages of the days before day.
-func Expired(day uint32) (lo, hi []byte) { return reports.ExpiredOf(keyPacked, day) }
-
-// storedClaim returns a claim from the store, or nil. Any goroutine.
-func storedClaim(store kv.Store, id market.ClaimID, sessions session.Directory[Session]) (*claim, error) {
-	for _, kind := range [...]byte{keyClaim, keyClaimOver} {
-		value, ok, err := store.Get(claimKey(nil, kind, id))
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			return parseClaimRecord(id, value, sessions.Numbered)
-		}
-	}
-	return nil, nil
-}
 
 // Load reads the live quotes and claims, and the facts. Quotes of sessions that no longer
 // exist are deleted, because no event of theirs will be processed. Claims stay.
@@ -147,34 +110,6 @@ func (d *Reporter) Committed() {
 		}
 	}
 	d.changedQuotes, d.changedClaims, d.forgotten, d.changedFacts = d.changedQuotes[:0], d.changedClaims[:0], d.forgotten[:0], false
-}
-
-// The facts' record:
-//
-//	0 version · 1 mint of USDC · 33 of each pair, by instrument: instrument u16, decimals
-const (
-	factsRecordVersion = 1
-	factsRecordHead    = 33
-)
-
-func (f *facts) append(dst []byte) []byte {
-	dst = append(append(dst, factsRecordVersion), f.mint[:]...)
-	for _, in := range sortedKeys(f.digits) {
-		dst = append(binary.BigEndian.AppendUint16(dst, uint16(in)), f.digits[in])
-	}
-	return dst
-}
-
-// parse reads the encoding of append, and reports whether it is valid.
-func (f *facts) parse(value []byte) bool {
-	if len(value) < factsRecordHead || value[0] != factsRecordVersion || (len(value)-factsRecordHead)%3 != 0 {
-		return false
-	}
-	copy(f.mint[:], value[1:])
-	for pairs := value[factsRecordHead:]; len(pairs) > 0; pairs = pairs[3:] {
-		f.digits[market.InstrumentID(binary.BigEndian.Uint16(pairs))] = pairs[2]
-	}
-	return true
 }
 
 // Reconcile makes the claims of sessions agree with the desk's: it reports those that only
