@@ -3,7 +3,6 @@ package session
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"blockdesk/fixgw/participants"
 	"blockdesk/market"
@@ -39,23 +38,6 @@ type terms struct {
 	*participants.Participant
 	hash *participants.PasswordHash // nil = no logon by password
 	key  *[32]byte                  // nil = no logon by signature
-}
-
-// SessionNamed returns the session of a CompID, or nil. Any goroutine.
-func (v *Server) SessionNamed(compID string) *Session { return v.registry.Load().byCompID[compID] }
-
-// Numbered returns the session of a number, or nil. Any goroutine.
-func (v *Server) Numbered(number uint16) *Session {
-	r := v.registry.Load()
-	if int(number) >= len(r.byNumber) {
-		return nil
-	}
-	return r.byNumber[number]
-}
-
-// All returns all sessions, by their number. Any goroutine.
-func (v *Server) All() []*Session {
-	return slices.DeleteFunc(slices.Clone(v.registry.Load().byNumber), func(s *Session) bool { return s == nil })
 }
 
 // check returns an error if list contradicts r: a number means the same participant in

@@ -255,3 +255,20 @@ func (v *Server) LeaderTextOr(text string) string {
 	}
 	return text
 }
+
+// SessionNamed returns the session of a CompID, or nil. Any goroutine.
+func (v *Server) SessionNamed(compID string) *Session { return v.registry.Load().byCompID[compID] }
+
+// Numbered returns the session of a number, or nil. Any goroutine.
+func (v *Server) Numbered(number uint16) *Session {
+	r := v.registry.Load()
+	if int(number) >= len(r.byNumber) {
+		return nil
+	}
+	return r.byNumber[number]
+}
+
+// All returns all sessions, by their number. Any goroutine.
+func (v *Server) All() []*Session {
+	return slices.DeleteFunc(slices.Clone(v.registry.Load().byNumber), func(s *Session) bool { return s == nil })
+}
