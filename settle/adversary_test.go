@@ -281,12 +281,24 @@ func (a *adversary) over() bool {
 				return false
 			}
 		}
-		if state := a.l.claim(b.claim.ID).State; b.kind == submits && state != rfq.ClaimSettled && (!b.ended || state == rfq.ClaimCosigned) {
+		if b.kind == submits && !a.isOver(b) {
 			return false
 		}
 	}
 	n := a.l.settle.MoneyCounts()
 	return n.RefundsDue+n.Refunding+n.Ordered == 0
+}
+
+// isOver reports whether an atomic claim has ended: settled; released, because its signed
+// transaction can land no more; or refused for good.
+func (a *adversary) isOver(b *buyer) bool {
+	switch a.l.claim(b.claim.ID).State {
+	case rfq.ClaimSettled, rfq.ClaimReleased:
+		return true
+	case rfq.ClaimCosigned:
+		return false
+	}
+	return b.ended
 }
 
 // open describes what has not ended.
