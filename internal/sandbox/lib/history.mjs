@@ -19,6 +19,8 @@ export class History {
   constructor(limit) {
     this.limit = limit;
     this.sequence = 0;
+    /** The newest slot of which a transaction was dropped; -1 if none was. */
+    this.dropped = -1;
     /** @type {Map<string, Landed>} oldest first */
     this.bySignature = new Map();
     /** @type {Map<string, number>} message to the block height it ran at */
@@ -45,6 +47,7 @@ export class History {
 
   /** Forgets the oldest; its message is remembered by expire's rule. */
   drop(landed) {
+    this.dropped = landed.slot;
     this.bySignature.delete(landed.signature);
     for (const address of landed.addresses) {
       const list = this.byAddress.get(address);
@@ -94,6 +97,7 @@ export class History {
       this.sequence = one.sequence - 1; // add gives it its old place
       this.add(one, 0);
     }
+    if (saved.sequence > landed.length && landed.length > 0) this.dropped = Math.max(this.dropped, landed[0].slot);
     this.sequence = saved.sequence;
     this.messages = new Map(saved.messages);
   }

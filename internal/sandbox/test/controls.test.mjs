@@ -300,6 +300,9 @@ test('history has a limit, oldest out first', async (t) => {
   assert.deepEqual(kept, sent.slice(1).reverse());
   assert.equal(await c.call('getTransaction', sent[0], { maxSupportedTransactionVersion: 0 }), null);
   assert.equal((await c.call('sandbox_status')).kept, 10);
+  const first = await c.call('getFirstAvailableBlock'); // sent[0] is dropped, so its block is not whole
+  assert.ok(first > 500, `first available block ${first}`);
+  assert.ok((await c.call('getBlock', first, { transactionDetails: 'none' })).blockHeight > 250);
 });
 
 test('setAccount leaves programs and sysvars alone', async (t) => {

@@ -34,7 +34,11 @@ test('the chain as a whole', async (t) => {
   assert.equal(base58.decode(await c.call('getGenesisHash')).length, 32);
   assert.equal(await c.call('getMinimumBalanceForRentExemption', 165), 2039280);
   assert.equal(await c.call('getMinimumBalanceForRentExemption', 0), 890880);
-  assert.equal(await c.call('getFirstAvailableBlock'), 500);
+  assert.equal(await c.call('getFirstAvailableBlock'), 0);
+  const block = await c.call('getBlock', 510, { transactionDetails: 'none' });
+  assert.deepEqual([block.blockHeight, block.blockTime], [260, await c.call('getBlockTime', 510)]);
+  await refused(c.call('getBlock', 510), -32602, /transactionDetails none/);
+  await refused(c.call('getBlock', 3, { transactionDetails: 'none' }), -32001, /cleaned up/);
   await refused(c.call('getSlot', { minContextSlot: 511 }), -32016, 'Minimum context slot has not been reached');
   await refused(c.call('getSlot', { commitment: 'never' }), -32602, /unknown variant/);
 });

@@ -3,7 +3,7 @@
 import * as base58 from '../base58.mjs';
 import { BLOCK_CLEANED_UP, BLOCK_NOT_AVAILABLE, invalidParams, NODE_UNHEALTHY, RpcError, SLOT_SKIPPED } from '../errors.mjs';
 import { feeOf } from '../fees.mjs';
-import { FIRST_SLOT, SLOTS_PER_EPOCH } from '../slots.mjs';
+import { SLOTS_PER_EPOCH } from '../slots.mjs';
 import { decodeMessage } from '../wire.mjs';
 import { toNumber } from '../chain.mjs';
 import * as p from './params.mjs';
@@ -55,6 +55,24 @@ function getBlockTime(node, params) {
   return time;
 }
 
+/** A block without its transactions. */
+function getBlock(node, params) {
+  const slot = p.whole(params[0]);
+  if (p.options(params[1]).transactionDetails !== 'none') throw invalidParams('only transactionDetails none is served');
+  const blockTime = getBlockTime(node, [slot]);
+  const { slots } = node.chain;
+  const hash = slots.hashOf.get(slot);
+  return { blockHeight: slots.height(slot) ?? null, blockTime, blockhash: hash ?? null, parentSlot: slot - 1 };
+}
+
+/** The chain has nothing below its first slot, so until a transaction is dropped a node has all of it. */
+function getFirstAvailableBlock(node) {
+  const { history, slots } = node.chain;
+  if (history.dropped < 0) return 0;
+  for (const slot of slots.times.keys()) if (slot > history.dropped) return slot;
+  return slots.slot;
+}
+
 function getLatestBlockhash(node, params) {
   const config = p.options(params[0]);
   const context = p.context(node, config);
@@ -98,6 +116,7 @@ export const methods = {
   getBlockHeight: (node, params) => node.chain.slots.height(slotOf(node, p.options(params[0]))),
   getTransactionCount: (node, params) => slotOf(node, p.options(params[0])) && node.chain.executed,
   getEpochInfo,
+  getBlock,
   getBlockTime,
   getLatestBlockhash,
   isBlockhashValid,
@@ -109,7 +128,7 @@ export const methods = {
   },
   getVersion: () => ({ 'solana-core': p.API_VERSION, 'feature-set': 0 }),
   getGenesisHash: (node) => base58.encode(node.chain.slots.genesis),
-  getFirstAvailableBlock: () => FIRST_SLOT,
+  getFirstAvailableBlock,
   getMinimumBalanceForRentExemption: (node, params) =>
     toNumber(node.chain.svm.minimumBalanceForRentExemption(BigInt(p.whole(params[0], MAX_DATA)))),
 };
