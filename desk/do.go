@@ -43,13 +43,27 @@ func (d *Desk) Do(r rfq.Request) (*Result, error) {
 	var result *Result
 	var err error
 	slotKept := false
+	quote, ok := r.(*rfq.RequestQuote)
+	indicative := ok && quote.Indicative
 	if head := r.Head(); head.Key == (rfq.IdempotencyKey{}) {
 		result, err = d.doUnkeyed(r, w)
 	} else {
 		result, slotKept, err = d.doKeyed(r, &head.Key, w)
 	}
 	d.table.release(w, slotKept)
+	if d.o.Format1 && indicative && result != nil && result.Quote != nil {
+		result = result.asIndicative()
+	}
 	return result, err
+}
+
+// asIndicative returns r with a quote that is no promise: the caller has no chain now, and
+// release 0.1.0 cannot record that.
+func (r *Result) asIndicative() *Result {
+	c, q := *r, *r.Quote
+	q.Indicative = true
+	c.Quote = &q
+	return &c
 }
 
 func (d *Desk) doUnkeyed(r rfq.Request, w *waiter) (*Result, error) {

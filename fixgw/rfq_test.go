@@ -60,6 +60,19 @@ func TestQuoteWithoutChainIsIndicative(t *testing.T) {
 	tk.wantNext("35=S 131=r2 537=1 48=T1/T1-1")
 }
 
+// TestQuoteWithoutChainBeforeFinalize: the same while the group's log cannot record it.
+func TestQuoteWithoutChainBeforeFinalize(t *testing.T) {
+	t.Parallel()
+	d := newShop(t, []string{"TK"}, func(o *Options) { o.Format1 = true })
+	tk := d.dial("TK", nil)
+	d.bank.closed.Store(true)
+	tk.rfq("r1", "48=T1/T1-1|22=8|54=1|152=250|15=USDC|")
+	tk.wantNext("35=S 131=r1 537=0 55=SLUSD/USDC 133=0.990000000")
+	d.bank.closed.Store(false)
+	tk.rfq("r2", "")
+	tk.wantNext("35=S 131=r2 537=1 48=T1/T1-1")
+}
+
 // TestResponseToSettledClaim: the same by AJ, and what is asked about it.
 func TestResponseToSettledClaim(t *testing.T) {
 	t.Parallel()

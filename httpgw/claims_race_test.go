@@ -43,7 +43,7 @@ func claimAttempts(t *testing.T) int {
 }
 
 // sellingDesk runs an in-memory engine and a desk on it until the test ends.
-func sellingDesk(t *testing.T) *desk.Desk {
+func sellingDesk(t *testing.T, change ...func(*desk.Options)) *desk.Desk {
 	t.Helper()
 	replica := engine.NewReplica(engine.StateOptions{})
 	eng, err := engine.New(engine.Options{}, replica)
@@ -54,7 +54,11 @@ func sellingDesk(t *testing.T) *desk.Desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := desk.New(desk.Options{Timeout: runtest.HangTimeout}, eng, store)
+	o := desk.Options{Timeout: runtest.HangTimeout}
+	for _, f := range change {
+		f(&o)
+	}
+	d, err := desk.New(o, eng, store)
 	if err != nil {
 		t.Fatal(err)
 	}

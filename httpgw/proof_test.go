@@ -231,6 +231,28 @@ func TestQuoteWithoutChain(t *testing.T) {
 	}
 }
 
+// TestQuoteWithoutChainBeforeFinalize: a group whose log has the format of release 0.1.0
+// cannot record that a quote is indicative, so each answer has the state of the chain at
+// that moment.
+func TestQuoteWithoutChainBeforeFinalize(t *testing.T) {
+	d := sellingDesk(t, func(o *desk.Options) { o.Format1 = true })
+	body := fmt.Sprintf(`{"order_id":"T%d","tranche_id":"T%[1]d-1","fill_usd":"250","rail":"USDC"}`, setUpDesk(t, d, 100_000))
+	deps, chain := testDependencies(), &fakeChain{}
+	deps.Desk, deps.Settlement = d, chain
+	g := newGateway(t, deps, func(o *Options) { o.Now = func() int64 { return time.Now().UnixNano() } })
+	w := &testWriter{g: g}
+	w.handlers[0] = &handler{g: g, on: wire.OnBase, router: newRouter(g.routes(deps), wire.OnBase, newMetrics())}
+	for i, down := range []error{errors.New("no node answers"), nil, errors.New("no node answers")} {
+		chain.down = down
+		for _, key := range []string{"Idempotency-Key: same", fmt.Sprintf("Idempotency-Key: %d", i)} {
+			got := w.post(t, rfqapi.PathRFQ+"quote", body, key)
+			if want := fmt.Sprintf(`"firm":%v}`, down == nil); got.status != 200 || !strings.HasSuffix(string(got.body), want) {
+				t.Errorf("chain %v, %s: status %d: %s", down, key, got.status, got.body)
+			}
+		}
+	}
+}
+
 // newLimitRig returns a gateway over a real desk with one ticket of 100,000 USD in a
 // tranche. A client address may reserve 25,000 USD without proof, all together 30 %.
 func newLimitRig(t *testing.T) (w *testWriter, d *desk.Desk, claim func(address string, of testWallet, fill, more string) reply) {

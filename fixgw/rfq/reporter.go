@@ -189,7 +189,11 @@ func (d *Reporter) onQuote(r *rfq.Quote) {
 	d.quotes[q.ID] = q
 	s.addQuote(q)
 	d.markQuoteChanged(q)
-	body := q.AppendBody(d.body[:0], in.Symbol)
+	answer := q.ClientQuote
+	if s.entry.Format1 && !s.entry.settles() {
+		answer.Indicative = true // the log cannot record it yet
+	}
+	body := answer.AppendBody(d.body[:0], in.Symbol)
 	if s.Custom.Load() {
 		body = wire.AppendCustomTerms(body, &q.Terms, d.facts.mint)
 	}
