@@ -14,8 +14,6 @@ type Reason string
 const (
 	// FailedOnChain: the transaction is in a block and failed.
 	FailedOnChain Reason = "failed_on_chain"
-	// UnsupportedExtension: an extension of the mint could take back or change the payment.
-	UnsupportedExtension Reason = "unsupported_mint_extension"
 	// MissingReference: the claim's reference and its memo are both missing.
 	MissingReference Reason = "missing_reference"
 	// AmbiguousReference: the payment also has another claim's memo, but a signature pays
@@ -46,8 +44,6 @@ type Terms struct {
 	// NotBeforeSlot is the slot at that time. Zero means no bound.
 	NotBefore     int64
 	NotBeforeSlot uint64
-	// MintRefused: the rail's mint has an extension that is not allowed.
-	MintRefused bool
 }
 
 // Verdict is the decision about one payment.
@@ -71,8 +67,6 @@ func refuse(f *Facts, t *Terms) Reason {
 	switch {
 	case f.Failed:
 		return FailedOnChain
-	case t.MintRefused:
-		return UnsupportedExtension
 	case !namesClaim(f, t):
 		return MissingReference
 	case namesOther(f, t):

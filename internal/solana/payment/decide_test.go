@@ -123,7 +123,6 @@ func TestUSDCRefused(t *testing.T) {
 		{name: "failed", make: change(func(s *scene) { s.err = map[string]any{"InstructionError": []any{0, map[string]any{"Custom": 1}}} }), want: payment.FailedOnChain},
 		{name: "failed by a word", make: change(func(s *scene) { s.err = "AccountInUse" }), want: payment.FailedOnChain},
 		{name: "failed before the claim in another mint", make: change(func(s *scene) { s.err, s.slot = "X", 1; s.tokens = nil }), want: payment.FailedOnChain},
-		{name: "mint that can take back", make: paidUSDC, terms: func(w *payment.Terms) { w.MintRefused = true }, want: payment.UnsupportedExtension},
 
 		{name: "look-alike mint", make: change(func(s *scene) {
 			s.holds(payerTokens, fake, payer, "1000000000", "750000000").holds(payTo, fake, treasury, "10", "250000010")

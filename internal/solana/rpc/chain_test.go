@@ -194,12 +194,11 @@ func TestChainPayments(t *testing.T) {
 func (c *chain) refusals(got *ledger.Confirmed, rail market.Rail, good payment.Terms) {
 	c.t.Helper()
 	for want, spoil := range map[payment.Reason]func(*payment.Terms){
-		payment.AmountShort:          func(t *payment.Terms) { t.Amount++ },
-		payment.WrongPayer:           func(t *payment.Terms) { t.Payer = solana.Address{9} },
-		payment.MissingReference:     func(t *payment.Terms) { t.Reference, t.Memo = solana.Address{9}, "C0000000000099" },
-		payment.AmbiguousReference:   func(t *payment.Terms) { t.Memo = "C0000000000099" },
-		payment.TooOld:               func(t *payment.Terms) { t.NotBeforeSlot = got.Slot + 1 },
-		payment.UnsupportedExtension: func(t *payment.Terms) { t.MintRefused = true },
+		payment.AmountShort:        func(t *payment.Terms) { t.Amount++ },
+		payment.WrongPayer:         func(t *payment.Terms) { t.Payer = solana.Address{9} },
+		payment.MissingReference:   func(t *payment.Terms) { t.Reference, t.Memo = solana.Address{9}, "C0000000000099" },
+		payment.AmbiguousReference: func(t *payment.Terms) { t.Memo = "C0000000000099" },
+		payment.TooOld:             func(t *payment.Terms) { t.NotBeforeSlot = got.Slot + 1 },
 	} {
 		terms := good
 		spoil(&terms)

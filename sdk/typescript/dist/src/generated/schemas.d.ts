@@ -88,7 +88,7 @@ export interface Problem {
      * | `CAPACITY_EXHAUSTED` | `capacity_exhausted`, `unproven_share`, `ticket_withdrawn`, `ticket_expired` |
      * | `CLAIM_EXPIRED` | `quote_expired`, `claim_state`, `late_payment`, `undeliverable` |
      * | `PAYMENT_ALREADY_USED` | `payment_used`, `surplus` |
-     * | `PAYMENT_MISMATCH` | `payment_mismatch`, `wrong_mint`, `wrong_destination`, `amount_short`, `wrong_payer`, `missing_reference`, `failed_on_chain`, `too_old`, `unsupported_mint_extension`, `ambiguous_reference`, `terms_mismatch` |
+     * | `PAYMENT_MISMATCH` | `payment_mismatch`, `wrong_mint`, `wrong_destination`, `amount_short`, `wrong_payer`, `missing_reference`, `failed_on_chain`, `too_old`, `ambiguous_reference`, `terms_mismatch` |
      * | `UNSUPPORTED_MEDIA_TYPE` | `content_type`, `content_encoding` |
      * | `RATE_LIMITED` | `rate`, `connections`, `connections_per_ip` |
      * | `OVERLOADED` | `busy`, `stopping`, `outcome_unknown`, `desk_full`, `connections`, `not_running`, `tokens_full`, `history_behind`, `group` |
