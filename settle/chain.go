@@ -180,7 +180,7 @@ func (s *chainState) blockhash(ctx context.Context) (rpc.Blockhash, error) {
 // read reads the finalized accounts that a view needs. Errors: [ErrChain].
 func (s *chainState) read(ctx context.Context, v *rfq.View) (*accounts, error) {
 	a := &accounts{readAt: s.clock(), mints: map[solana.Address]token.Checked{}, untradable: map[solana.Address]error{}}
-	err := s.readEach(ctx, mintsOf(v), func(address solana.Address, account *rpc.Account) {
+	err := s.readEach(ctx, mintsOf(v), s.mintMeans, func(address solana.Address, account *rpc.Account) {
 		mint, err := s.checkMint(address, account)
 		if err != nil {
 			a.untradable[address] = err
@@ -200,15 +200,35 @@ func (s *chainState) read(ctx context.Context, v *rfq.View) (*accounts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a, s.readEach(ctx, []solana.Address{address}, func(_ solana.Address, account *rpc.Account) {
-		if account == nil {
-			return
-		}
-		held, err := token.ParseAccount(account.Owner, account.Data)
-		if err == nil && held.Owner == wallet && held.Mint == usdc.Address() && held.State == token.Initialized {
-			a.payee, a.payMint = wallet, held.Mint
+	takes := func(_ solana.Address, account *rpc.Account) any { return takesTokens(account, wallet, usdc.Address()) }
+	return a, s.readEach(ctx, []solana.Address{address}, takes, func(_ solana.Address, account *rpc.Account) {
+		if takesTokens(account, wallet, usdc.Address()) {
+			a.payee, a.payMint = wallet, usdc.Address()
 		}
 	})
+}
+
+// takesTokens reports whether an account, nil if it does not exist, is a wallet's account of
+// a mint to which tokens can be paid.
+func takesTokens(a *rpc.Account, wallet, mint solana.Address) bool {
+	if a == nil {
+		return false
+	}
+	held, err := token.ParseAccount(a.Owner, a.Data)
+	return err == nil && held.Owner == wallet && held.Mint == mint && held.State == token.Initialized
+}
+
+// mintMeans is what of a mint's account matters: its supply, for example, does not.
+func (s *chainState) mintMeans(address solana.Address, a *rpc.Account) any {
+	type meaning struct {
+		mint    token.Checked
+		problem string
+	}
+	mint, err := s.checkMint(address, a)
+	if err != nil {
+		return meaning{problem: err.Error()}
+	}
+	return meaning{mint: mint}
 }
 
 var errNoMint = errors.New("no such account on the chain")
@@ -223,18 +243,4 @@ func (s *chainState) checkMint(address solana.Address, a *rpc.Account) (token.Ch
 		return token.Checked{}, err
 	}
 	return mint.Check(s.extensions)
-}
-
-// readEach calls f with each account, nil if it does not exist.
-func (s *chainState) readEach(ctx context.Context, list []solana.Address, f func(solana.Address, *rpc.Account)) error {
-	for part := range slices.Chunk(list, rpc.MaxAccountsPerCall) {
-		found, _, err := s.node.Accounts(ctx, part, rpc.Finalized, 0)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrChain, err)
-		}
-		for i := range part {
-			f(part[i], found[i])
-		}
-	}
-	return nil
 }

@@ -56,7 +56,7 @@ func (d *deliveries) deliver(ctx context.Context, c *rfq.Claim) error {
 	}
 	if t != nil {
 		missing := broadcast.Missing{
-			Claim: c.ID, Kind: cosign.Deliver, Hash: tx.MessageHash(t.Tx.Signed), Reference: binding.Reference(c.ID), AllowedAt: d.now(),
+			Claim: c.ID, Kind: cosign.Deliver, Hash: tx.MessageHash(t.Tx.Signed), Reference: binding.Reference(c.ID), AllowedAt: c.ReservedAt,
 		}
 		return d.adopt(&missing, func() error { return d.tracker.Await(missing) })
 	}

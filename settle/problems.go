@@ -9,7 +9,9 @@ import (
 	"blockdesk/desk"
 	"blockdesk/engine/event"
 	"blockdesk/internal/solana/tx"
+	"blockdesk/settle/broadcast"
 	"blockdesk/settle/cosign"
+	"blockdesk/settle/search"
 	"blockdesk/settle/store"
 )
 
@@ -31,6 +33,7 @@ const (
 	problemSignerLimits  = "signer_limits"    // by the signer's file of limits
 	problemDesk          = "desk_unavailable" // the desk or the store fails, or the tracker is full
 	problemNotReady      = "not_ready"
+	problemTooOld        = broadcast.ProblemTooOld // too few nodes have the blocks since its payment
 )
 
 // needsPerson reports whether a delivery with this problem is listed at once: the cause
@@ -58,6 +61,8 @@ func problemOf(err error) string {
 	}
 	var refusal cosign.Refusal
 	switch {
+	case errors.Is(err, search.ErrHistory):
+		return problemTooOld
 	case errors.Is(err, ErrChain):
 		return problemChain
 	case errors.As(err, &refusal) && refusal.ByLimits():

@@ -42,16 +42,16 @@ func (n *chainNode) Blockhash(context.Context) (rpc.Blockhash, error) {
 	return rpc.Blockhash{Hash: solana.Hash{1}, LastValidBlockHeight: 1000, Slot: 1, FetchedAt: n.at}, n.err
 }
 
-func (n *chainNode) Accounts(_ context.Context, list []solana.Address, level rpc.Commitment, _ uint64) ([]*rpc.Account, uint64, error) {
+func (n *chainNode) AccountsFromAll(_ context.Context, list []solana.Address, level rpc.Commitment, _ uint64) ([]rpc.NodeAccounts, error) {
 	if level != rpc.Finalized || len(list) > rpc.MaxAccountsPerCall {
-		return nil, 0, errors.New("asked wrongly")
+		return nil, errors.New("asked wrongly")
 	}
 	n.asked++
 	found := make([]*rpc.Account, len(list))
 	for i, a := range list {
 		found[i] = n.accounts[a]
 	}
-	return found, 1, n.err
+	return []rpc.NodeAccounts{{Upstream: "chain", Err: n.err, Slot: 1, Accounts: found}}, nil
 }
 
 func (n *chainNode) GenesisFromAll(context.Context) ([]rpc.NodeGenesis, error) {

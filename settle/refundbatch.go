@@ -132,7 +132,7 @@ func (r *refunder) recordAgain(p *rfq.Payment, list []*store.Refund) error {
 // with deliveries, only the newest transactions are read. Errors: errLater if there is one,
 // [ErrChain].
 func (r *refunder) unrecordedRefund(ctx context.Context, p *rfq.Payment, known []*store.Refund) error {
-	query := search.Search{Reference: binding.RefundReference(p.Signature), Ours: func(message []byte) bool {
+	query := search.Search{Reference: binding.RefundReference(p.Signature), Since: p.Slot, Ours: func(message []byte) bool {
 		shape, err := cosign.CheckRefund(message, r.signer.Address())
 		return err == nil && slices.ContainsFunc(shape.Items, func(x cosign.RefundItem) bool { return x.Payment == p.Signature })
 	}}
@@ -171,18 +171,15 @@ func (r *refunder) checkPayer(ctx context.Context, p *rfq.Payment) error {
 	if err != nil {
 		return errRefundPayer{problemPayerAccount}
 	}
-	list, _, err := r.node.Accounts(ctx, []solana.Address{account}, rpc.Finalized, 0)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrChain, err)
+	payable := false
+	takes := func(_ solana.Address, a *rpc.Account) any { return takesTokens(a, payer, mint.Address()) }
+	err = r.readEach(ctx, []solana.Address{account}, takes, func(_ solana.Address, a *rpc.Account) {
+		payable = takesTokens(a, payer, mint.Address())
+	})
+	if err == nil && !payable {
+		err = errRefundPayer{problemPayerAccount}
 	}
-	if list[0] == nil {
-		return errRefundPayer{problemPayerAccount}
-	}
-	held, err := token.ParseAccount(list[0].Owner, list[0].Data)
-	if err != nil || held.Owner != payer || held.Mint != mint.Address() || held.State != token.Initialized {
-		return errRefundPayer{problemPayerAccount}
-	}
-	return nil
+	return err
 }
 
 func (r *refunder) isPayee(wallet solana.Address) bool {

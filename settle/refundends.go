@@ -126,7 +126,7 @@ func (r *refunder) adoptOrphan(p rfq.Payment) bool {
 	switch {
 	case err != nil:
 	case !ok:
-		err = r.await(&p, p.Proof, p.At)
+		err = r.await(&p, p.Proof)
 	case x.State == store.RefundPaid:
 		err = r.recordPayment(&broadcast.Result{Hash: x.Hash, Signature: x.Signature, End: broadcast.Finalized}, p.Signature)
 	case x.State == store.RefundExpired:
@@ -138,8 +138,13 @@ func (r *refunder) adoptOrphan(p rfq.Payment) bool {
 	return err == nil
 }
 
-// await has the tracker find the end of a refund whose bytes the store lacks.
-func (r *refunder) await(p *rfq.Payment, hash solana.Hash, since int64) error {
+// await has the tracker find the end of a refund whose bytes the store lacks. It is in no
+// block before the payment's.
+func (r *refunder) await(p *rfq.Payment, hash solana.Hash) error {
+	since := p.At
+	if p.BlockTime > 0 {
+		since = min(since, p.BlockTime*1e9)
+	}
 	return r.tracker.Await(broadcast.Missing{
 		Kind: cosign.Refund, Hash: hash, Reference: binding.RefundReference(p.Signature), AllowedAt: since,
 	})
@@ -155,7 +160,7 @@ func (r *refunder) adopt(p *rfq.Payment, hash solana.Hash) error {
 	case result.Reason != 0:
 		return fmt.Errorf("%w: %s", ErrRefused, result.Reason)
 	}
-	if err := r.await(p, hash, p.At); err != nil {
+	if err := r.await(p, hash); err != nil {
 		return err
 	}
 	return errLater

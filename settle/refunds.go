@@ -3,13 +3,16 @@ package settle
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
+	"blockdesk/internal/solana/ledger"
 	"blockdesk/market"
 	"blockdesk/settle/proof"
+	"blockdesk/settle/search"
 	"blockdesk/settle/store"
 )
 
@@ -129,19 +132,24 @@ func (a *audits) audit(ctx context.Context, c *rfq.Claim) error {
 		return err
 	}
 	signature, slot, found, err := a.search.landedDelivery(ctx, list)
-	if err != nil {
-		return err
+	if err == nil && !found {
+		var t *ledger.Confirmed
+		if t, err = a.search.unrecordedDelivery(ctx, c, list); t != nil {
+			signature, slot, found = t.Signature(), t.Slot, true
+		}
 	}
-	if !found {
-		t, err := a.search.unrecordedDelivery(ctx, c, list)
-		if err != nil {
-			return err
-		}
-		if t == nil {
-			a.refunds.unhold(c.ID)
-			return nil
-		}
-		signature, slot = t.Signature(), t.Slot
+	switch {
+	case errors.Is(err, search.ErrHistory):
+		// The payment is so old that the nodes have pruned its block. A person decides: the
+		// desk itself pays nothing back that the nodes cannot check.
+		a.log.Warn("refund due for a claim whose blocks the nodes no longer have, look for its delivery first", "claim", claimText(c.ID), "error", err)
+		a.refunds.unhold(c.ID)
+		return nil
+	case err != nil:
+		return err
+	case !found:
+		a.refunds.unhold(c.ID)
+		return nil
 	}
 	a.log.Error("claim with a refund due was delivered, do not pay it back", "claim", claimText(c.ID), "signature", signature.String())
 	err = a.store.AddUnmatched(&store.UnmatchedPayment{Signature: signature, Reason: reasonDelivered, Slot: slot, SeenAt: a.now(), Claim: c.ID})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
@@ -38,7 +37,7 @@ func (n *forgettingNode) StatusesFromAll(ctx context.Context, list []solana.Sign
 	views, err := n.Node.StatusesFromAll(ctx, list)
 	for i := range views {
 		if n.forgets.Load() {
-			views[i].First = 1 << 40
+			views[i].First = rpc.FirstBlock{Slot: 1 << 40}
 		}
 	}
 	return views, err
@@ -134,7 +133,6 @@ func TestReleaseDelivery(t *testing.T) {
 	l.must(&rfq.ProvePayment{Claim: claim.ID, Rail: market.RailUSDC, Signature: [64]byte{7}, Payer: w.address, Amount: claim.Terms.Payment, Slot: 1})
 	l.becomes(claim.ID, rfq.ClaimDelivering)
 	await.True(l.t, "its signature", func() bool { _, ok, err := l.settle.Delivery(claim.ID); return ok && err == nil })
-	clock.Store(int64(broadcast.HistoryFor + time.Hour))
 	l.expire()
 	await.True(l.t, "an unknown outcome", func() bool { return len(l.listUnknown(0, 10)) == 1 })
 	if d := l.listUnknown(0, 10)[0]; d.Claim != claim.ID || d.Reason != broadcast.ProblemTooOld {

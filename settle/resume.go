@@ -39,7 +39,9 @@ func (r *resumer) resume(c *rfq.Claim, kind cosign.Kind, lastValid uint64) error
 		return r.tracker.Track(t)
 	}
 	return r.tracker.Await(broadcast.Missing{
-		Claim: c.ID, Kind: kind, Hash: c.Proof, Reference: binding.Reference(c.ID), LastValid: lastValid, AllowedAt: c.ChangedAt,
+		Claim: c.ID, Kind: kind, Hash: c.Proof, Reference: binding.Reference(c.ID), LastValid: lastValid,
+		// A promise may have been repeated after its transaction landed.
+		AllowedAt: c.ReservedAt,
 	})
 }
 

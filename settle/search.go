@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
@@ -22,7 +23,10 @@ var (
 )
 
 // deliverySearch finds a claim's deliveries on the chain.
-type deliverySearch struct{ *env }
+type deliverySearch struct {
+	*env
+	blockhashLife uint64
+}
 
 // unrecordedDelivery searches the chain for a delivery of the claim that is not
 // among known; nil if there is none. A stranger may name the claim's reference as
@@ -37,7 +41,7 @@ func (s *deliverySearch) unrecordedDelivery(ctx context.Context, c *rfq.Claim, k
 	case !ok || len(h.Payments) == 0:
 		return nil, errLater // the desk's store is behind our consumer
 	}
-	query := search.Search{Reference: binding.Reference(c.ID), Ours: func(message []byte) bool {
+	query := search.Search{Reference: binding.Reference(c.ID), Since: firstPaid(h.Payments), Ours: func(message []byte) bool {
 		shape, err := cosign.CheckDelivery(message, s.signer.Address())
 		return err == nil && shape.Claim == c.ID
 	}}
@@ -54,16 +58,30 @@ func (s *deliverySearch) unrecordedDelivery(ctx context.Context, c *rfq.Claim, k
 	return result.Found, nil
 }
 
+// firstPaid returns the slot of the first payment that is applied to a claim, or of the
+// first one if none is: no delivery of the claim is in an older block.
+func firstPaid(list []rfq.Payment) uint64 {
+	slot, applied := list[0].Slot, false
+	for i := range list {
+		p := &list[i]
+		is := p.State == rfq.PaymentApplied || p.AppliedAtoms() > 0
+		if is && !applied || is == applied && p.Slot < slot {
+			slot, applied = p.Slot, is
+		}
+	}
+	return slot
+}
+
 // landedDelivery returns the first delivery of the list that is in a confirmed block
 // and has not failed, as a majority of the configured nodes reports. Errors: [ErrChain],
 // also while one may still land or the nodes disagree.
 func (s *deliverySearch) landedDelivery(ctx context.Context, list []store.Transaction) (signature solana.Signature, slot uint64, found bool, err error) {
 	var signatures []solana.Signature
-	lastValid := uint64(0)
+	var heights []uint64
 	for i := range list {
 		if list[i].Kind() == cosign.Deliver {
 			signatures = append(signatures, list[i].Signature())
-			lastValid = max(lastValid, list[i].LastValid())
+			heights = append(heights, list[i].LastValid())
 		}
 	}
 	if len(signatures) == 0 {
@@ -74,7 +92,7 @@ func (s *deliverySearch) landedDelivery(ctx context.Context, list []store.Transa
 	if err != nil {
 		return signature, 0, false, chainError(claim, err)
 	}
-	at, slot, err := landed(views, len(signatures), lastValid)
+	at, slot, err := landed(views, heights, s.blockhashLife)
 	switch {
 	case err != nil:
 		return signature, 0, false, chainError(claim, err)
@@ -84,14 +102,16 @@ func (s *deliverySearch) landedDelivery(ctx context.Context, list []store.Transa
 	return signatures[at], slot, true, nil
 }
 
-// landed returns the index and slot of the first of n transactions that a majority of the
-// nodes has in a confirmed block, and -1 if a majority says that each has failed or can
-// never land: a node's statuses are newer than its position. Errors: [search.ErrNodes],
-// errMayLand, errDisagree.
-func landed(views []rpc.NodeStatuses, n int, lastValid uint64) (at int, slot uint64, err error) {
+// landed returns the index and slot of the first of the transactions with some last valid
+// heights that a majority of the nodes has in a confirmed block, and -1 if a majority says
+// that each has failed or can never land: a node's statuses are newer than its position, and
+// it still has every block in which one of them can be. Errors: [search.ErrNodes],
+// [search.ErrHistory], errMayLand, errDisagree.
+func landed(views []rpc.NodeStatuses, heights []uint64, life uint64) (at int, slot uint64, err error) {
 	majority := len(views)/2 + 1
-	answered, past, seen := 0, 0, false
+	answered, past, pruned, seen := 0, 0, 0, false
 	var failure error
+	n, oldest, newest := len(heights), slices.Min(heights), slices.Max(heights)
 	has := make([]int, n)
 	for i := range views {
 		v := &views[i]
@@ -100,7 +120,10 @@ func landed(views []rpc.NodeStatuses, n int, lastValid uint64) (at int, slot uin
 			continue
 		}
 		answered++
-		if v.Finalized.Height > lastValid && v.Slot >= v.Finalized.Slot {
+		switch {
+		case !v.First.HasLife(oldest, life):
+			pruned++
+		case v.Finalized.Height > newest && v.Slot >= v.Finalized.Slot:
 			past++
 		}
 		for k := range v.Statuses {
@@ -117,8 +140,10 @@ func landed(views []rpc.NodeStatuses, n int, lastValid uint64) (at int, slot uin
 		return -1, 0, errors.Join(fmt.Errorf("%w: %d of %d nodes returned statuses", search.ErrNodes, answered, len(views)), failure)
 	case seen:
 		return -1, 0, errDisagree
+	case answered-pruned < majority:
+		return -1, 0, fmt.Errorf("%w: %d of %d", search.ErrHistory, answered-pruned, len(views))
 	case past < majority:
-		return -1, 0, fmt.Errorf("%w: waiting for block height %d", errMayLand, lastValid+1)
+		return -1, 0, fmt.Errorf("%w: waiting for block height %d", errMayLand, newest+1)
 	}
 	return -1, 0, nil
 }

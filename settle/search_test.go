@@ -35,7 +35,7 @@ func (paidOnce) Claim(id market.ClaimID) (*desk.History, bool, error) {
 // failure of the chain, after which the claim's job waits: it is not errLater, which
 // would repeat it forty times a second.
 func TestListedNotFound(t *testing.T) {
-	s := &deliverySearch{&env{node: inventor{}, desk: paidOnce{}}}
+	s := &deliverySearch{env: &env{node: inventor{}, desk: paidOnce{}}}
 	if _, err := s.unrecordedDelivery(t.Context(), &rfq.Claim{ID: 1}, nil); !errors.Is(err, ErrChain) || errors.Is(err, errLater) {
 		t.Errorf("%v", err)
 	}
@@ -53,6 +53,9 @@ func TestLanded(t *testing.T) {
 	hides, early, down := node(101, rpc.Status{}), node(100, rpc.Status{}), rpc.NodeStatuses{Err: errAny}
 	old := hides
 	old.Slot = 99
+	// The other transaction lives to 60, with blocks from 20 on, if a blockhash lives for 40.
+	young, whole := hides, hides
+	young.First, whole.First = rpc.FirstBlock{Slot: 10, Height: 21}, rpc.FirstBlock{Slot: 50, Height: 20}
 	for name, x := range map[string]struct {
 		views []rpc.NodeStatuses
 		at    int
@@ -69,10 +72,34 @@ func TestLanded(t *testing.T) {
 		"not final yet":                {[]rpc.NodeStatuses{processed, processed, processed}, -1, nil},
 		"it may land":                  {[]rpc.NodeStatuses{hides, early, early}, -1, errMayLand},
 		"statuses before the position": {[]rpc.NodeStatuses{old, old, hides}, -1, errMayLand},
+		"begun from a snapshot":        {[]rpc.NodeStatuses{young, young, hides}, -1, search.ErrHistory},
+		"one begun from a snapshot":    {[]rpc.NodeStatuses{whole, young, hides}, -1, nil},
+		"found in spite of snapshots":  {[]rpc.NodeStatuses{has, has, young}, 1, nil},
 	} {
-		at, slot, err := landed(x.views, 2, lastValid)
+		at, slot, err := landed(x.views, []uint64{60, lastValid}, 40)
 		if at != x.at || !errors.Is(err, x.err) || at >= 0 && slot != 50 {
 			t.Errorf("%s: %d in slot %d, %v", name, at, slot, err)
+		}
+	}
+}
+
+// TestFirstPaid: a delivery follows the payment that is applied.
+func TestFirstPaid(t *testing.T) {
+	due := func(slot uint64) rfq.Payment {
+		return rfq.Payment{State: rfq.PaymentRefundDue, Slot: slot, Amount: 1, Due: 1}
+	}
+	applied := func(slot uint64) rfq.Payment { return rfq.Payment{State: rfq.PaymentApplied, Slot: slot, Applied: 1} }
+	for _, x := range []struct {
+		list []rfq.Payment
+		want uint64
+	}{
+		{[]rfq.Payment{due(9), due(7), due(8)}, 7},
+		{[]rfq.Payment{due(3), applied(9), due(5)}, 9},
+		{[]rfq.Payment{applied(9), due(3), applied(8)}, 8},
+		{[]rfq.Payment{due(3), {State: rfq.PaymentRefundDue, Slot: 6, Applied: 4, Due: 1}}, 6}, // a surplus is due
+	} {
+		if got := firstPaid(x.list); got != x.want {
+			t.Errorf("%+v: %d, want %d", x.list, got, x.want)
 		}
 	}
 }

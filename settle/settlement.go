@@ -70,7 +70,7 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 	builder := &builder{env: e, chain: chain, budget: o.Budget}
 	guard := &guard{env: e, builder: builder, blockhashLife: o.BlockhashLife}
 	key := &deskKey{env: e, timeout: o.SignTimeout}
-	search := &deliverySearch{e}
+	search := &deliverySearch{env: e, blockhashLife: o.BlockhashLife}
 	refunder := &refunder{refundOrders: orders, tracker: tracker, builder: builder, treasury: o.Treasury, key: key, guard: guard}
 	if err := refunder.start(); err != nil {
 		return nil, err

@@ -8,16 +8,19 @@
 // # Invariants
 //
 //  1. Only bytes of a store.Transaction are sent, unchanged.
-//  2. [Expired] is reported only if at least Options.Quorum nodes, and all that answer,
-//     agree, each by itself: it has said that a block above the transaction's last valid
-//     height is finalized; then, as of that slot or later and with its whole history
-//     searched, it did not know the signature; and none of the transactions that it
-//     lists for the claim's reference has the message. If the desk pays the fee, only
-//     its own signature is looked for in that list.
+//  2. [Expired] is reported only if at least Options.Quorum nodes agree, each by itself: it
+//     has said that a block above the transaction's last valid height is finalized; then, as
+//     of that slot or later and with its whole history searched, it did not know the
+//     signature; it lists for the claim's reference no transaction that has the message; and
+//     after each of these answers it still had every block in which the transaction can be.
+//     All that answer must agree, except those without such a history, which have no vote,
+//     and except that a listed transaction which enough nodes do not list, and which no node
+//     returns, counts for nothing. If the desk pays the fee, only its own signature is
+//     looked for in that list.
 //  3. [Failed] is reported only if as many nodes, and all that answer, have the
-//     transaction failed in a finalized block; [Finalized] only if as many, and all that
-//     answer, have it in the same finalized block and not failed. A node that may have
-//     pruned it says neither yes nor no; one that fails or is silent is no vote.
+//     transaction failed in a finalized block; [Finalized] only if as many have it in the
+//     same finalized block and not failed. A node that may have pruned it says neither yes
+//     nor no; one that fails or is silent is no vote.
 //  4. The heights of a single node decide nothing unless all nodes are asked.
 //  5. Each transaction has one end, which is reported until the callback has taken it.
 //     Tracking a transaction again, before or after its end, does no harm.
@@ -27,11 +30,18 @@
 // # Why the nodes must agree
 //
 // A node that lags reports an old height and does not know new transactions: invariant 2
-// compares its own two answers. A node that lies about its height, or has lost part of
-// its history, is outvoted: by default a majority of the configured nodes must agree.
-// With one node, its answer decides; with two, both must answer. The search by reference
-// finds what no signature does: a taker who pays the fee can sign the desk's message
-// again with another signature, under which the transaction lands.
+// compares its own two answers. A node that was begun from a snapshot a moment ago knows no
+// older transaction: the height of its first block shows that, however young the
+// transaction is. A node that lies about its height, or has lost part of its history, is
+// outvoted: by default a majority of the configured nodes must agree. One node that has the
+// transaction, truly or not, delays an expiry nevertheless, because the desk pays twice for
+// an expiry that is wrong; State.Problem shows it. With one node, its
+// answer decides; with two, both must answer. The search by reference finds what no
+// signature does: a taker who pays the fee can sign the desk's message again with another
+// signature, under which the transaction lands.
+//
+// Sends and polls ask another node each time, so that no node withholds a transaction or
+// reports it as confirmed for ever; past its last block all are asked in any case.
 //
 // # How it works
 //
@@ -64,9 +74,9 @@
 //
 // # Limits
 //
-// MaxTracked, MaxHistory, MaxSending, MaxReporting. A transaction older than HistoryFor
-// expires only if the nodes have all blocks since: a node prunes its history, and then
-// knows the transaction as little as one that never landed. A transaction whose fee the
+// MaxTracked, MaxHistory, MaxSending, MaxReporting. A transaction expires only if enough
+// nodes have all blocks since. A node that kept old blocks, and was begun again from a newer
+// snapshot, has a gap that it does not report. A transaction whose fee the
 // taker pays, or whose bytes are lost, does not expire by itself if its reference is named
 // more often than MaxHistory. [Tracker.Unresolved] lists those that wait, and
 // [Tracker.GiveUp] forgets one after an operator's decision.

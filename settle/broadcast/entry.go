@@ -45,8 +45,9 @@ type entry struct {
 
 	level rpc.Commitment
 	slot  uint64
-	// expired: no block that can contain it is still to come.
-	expired bool
+	// expired: no block that can contain it is still to come, as one node says; past: as
+	// enough nodes said in the last examination.
+	expired, past bool
 	// sending: a sender has the entry, or it waits for one. examining: the same for
 	// the examiner.
 	sending, examining bool

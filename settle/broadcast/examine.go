@@ -3,7 +3,6 @@ package broadcast
 import (
 	"context"
 	"errors"
-	"time"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
@@ -46,10 +45,9 @@ func (t *Tracker) takeUnexamined() []examination {
 		if e.result.End != 0 {
 			continue // a poll has found its end
 		}
-		old := t.now().Sub(time.Unix(0, e.madeAt)) > HistoryFor
 		batch = append(batch, examination{
-			entry: e, signature: e.signature, lastValid: e.lastValid, lastValidEstimated: e.lastValidEstimated, deskPaysFee: e.deskPaysFee, at: -1, mayBePruned: old,
-			life: t.options.BlockhashLife,
+			entry: e, signature: e.signature, lastValid: e.lastValid, lastValidEstimated: e.lastValidEstimated, deskPaysFee: e.deskPaysFee, at: -1,
+			madeAt: e.madeAt, life: t.options.BlockhashLife,
 		})
 	}
 	return batch
@@ -87,6 +85,7 @@ func (t *Tracker) examine(ctx context.Context, batch []examination) {
 	e := each[search]{list: searches, most: maxSearching, do: func(ctx context.Context, s search) {
 		// A search can find the message, but not turn a wait into absence.
 		if v := t.search(ctx, s.examination, views, quorum); s.verdict.is == verdictAbsent {
+			v.past = s.verdict.past
 			s.verdict = v
 		}
 		t.applyVerdict(s.examination, s.verdict)
@@ -118,52 +117,105 @@ func (t *Tracker) applyVerdict(x *examination, v verdict) {
 	case v.is == verdictAbsent:
 		t.end(e, Expired, 0, "")
 	default:
-		e.problem, e.lastValid = v.problem, x.lastValid
+		e.problem, e.lastValid, e.past = v.problem, x.lastValid, v.past
 		t.pollIn(e, max(t.options.PollEvery, t.options.ResendEvery))
 	}
 }
 
-// search looks for the message among the transactions that name its reference;
-// verdictAbsent means that no node has it there either. If it is found, its signature
-// is looked for from now on. If the desk pays the fee, no transaction is read, so that
-// strangers, who may name the reference as often as they pay for it, do not delay the
-// end.
-func (t *Tracker) search(ctx context.Context, x *examination, views []rpc.NodeStatuses, quorum int) verdict {
-	answered, asked := 0, map[solana.Signature]bool{}
-	for _, h := range t.node.SignaturesFromAll(ctx, x.reference, views, MaxHistory) {
+// maxDoubted bounds the transactions that one search reads although enough nodes do not
+// list them, because one node may list any number of inventions (our choice).
+const maxDoubted = 32
+
+// histories are the nodes' lists of the transactions that name a reference.
+type histories struct {
+	// votes are the nodes that list a transaction, of those that count in answered; order
+	// has all that are listed, as the first node lists them.
+	votes map[solana.Signature]int
+	order []solana.Signature
+	// answered have listed all and have every block that matters; pruned do not have those,
+	// and tooMany have more than MaxHistory.
+	answered, pruned, tooMany int
+}
+
+// listed asks the nodes for their histories. If the desk pays the fee, a history that is too
+// long counts as an answer, because strangers' transactions do not matter then.
+func (t *Tracker) listed(ctx context.Context, x *examination, views []rpc.NodeStatuses) histories {
+	all := histories{votes: map[solana.Signature]int{}}
+	for i, h := range t.node.SignaturesFromAll(ctx, x.reference, views, MaxHistory) {
+		long := errors.Is(h.Err, rpc.ErrTooMany)
+		first := &h.First
 		switch {
-		case errors.Is(h.Err, rpc.ErrTooMany) && !x.deskPaysFee:
-			return verdict{is: verdictWait, problem: ProblemHistoryLong}
-		case h.Err != nil && !errors.Is(h.Err, rpc.ErrTooMany):
+		case long && !x.deskPaysFee:
+			all.tooMany++
+			continue
+		case long:
+			first = &views[i].First
+		case h.Err != nil:
 			continue
 		}
-		answered++
-		for i := range h.List {
-			sig := h.List[i].Signature
-			if asked[sig] {
+		vote := 0
+		if x.covers(first) {
+			vote = 1
+			all.answered++
+		} else {
+			all.pruned++
+		}
+		once := make(map[solana.Signature]bool, len(h.List))
+		for k := range h.List {
+			sig := h.List[k].Signature
+			if once[sig] {
 				continue
 			}
-			asked[sig] = true
-			if sig == x.signature {
-				return verdict{is: verdictWait, problem: ProblemLanding}
+			once[sig] = true
+			if _, known := all.votes[sig]; !known {
+				all.order = append(all.order, sig)
 			}
-			if x.deskPaysFee {
-				continue
-			}
-			hash, found := t.message(ctx, sig)
-			switch {
-			case !found:
-				return verdict{is: verdictWait, problem: ProblemUnread}
-			case hash == x.hash:
-				t.setSignature(x, sig)
-				return verdict{is: verdictWait, problem: ProblemLanding}
-			}
+			all.votes[sig] += vote
 		}
 	}
-	if answered < quorum {
-		return verdict{is: verdictWait, problem: ProblemNodesDown}
+	return all
+}
+
+// search looks for the message among the transactions that name its reference;
+// verdictAbsent means that enough nodes, which have every block that matters, do not have
+// it there either. If it is found, its signature is looked for from now on. One node is
+// enough to find it, but a transaction that enough nodes do not list and that no node
+// returns is an invention. If the desk pays the fee, no other transaction is read, so that
+// strangers, who may name the reference as often as they pay for it, do not delay the end.
+func (t *Tracker) search(ctx context.Context, x *examination, views []rpc.NodeStatuses, quorum int) verdict {
+	all := t.listed(ctx, x, views)
+	doubted := 0
+	for _, sig := range all.order {
+		own := sig == x.signature
+		doubt := all.answered-all.votes[sig] >= quorum
+		switch {
+		case own && !doubt:
+			return verdict{is: verdictWait, problem: ProblemLanding}
+		case !own && x.deskPaysFee:
+			continue
+		case doubt && doubted == maxDoubted:
+			continue
+		case doubt:
+			doubted++
+		}
+		hash, found := t.message(ctx, sig)
+		switch {
+		case found && hash == x.hash:
+			t.setSignature(x, sig)
+			return verdict{is: verdictWait, problem: ProblemLanding}
+		case !found && !doubt:
+			return verdict{is: verdictWait, problem: ProblemUnread}
+		}
 	}
-	return verdict{is: verdictAbsent}
+	switch {
+	case all.answered >= quorum:
+		return verdict{is: verdictAbsent}
+	case all.tooMany > 0 && all.answered+all.tooMany >= quorum:
+		return verdict{is: verdictWait, problem: ProblemHistoryLong}
+	case all.pruned > 0 && all.answered+all.pruned >= quorum:
+		return verdict{is: verdictWait, problem: ProblemTooOld}
+	}
+	return verdict{is: verdictWait, problem: ProblemNodesDown}
 }
 
 // message returns the hash of the message that has a signature. One honest node is enough,

@@ -9,11 +9,10 @@ import (
 )
 
 // outcomeUnknown reports whether an entry waits for a person: it is past its last
-// block, no node has it in a block, and the nodes answer but cannot tell whether it
-// has landed. The caller holds mu.
+// block, as enough nodes say, no node has it in a block, and the nodes answer but cannot
+// tell whether it has landed. The caller holds mu.
 func (t *Tracker) outcomeUnknown(e *entry) bool {
-	past := e.expired || e.lastValid != 0 && t.stats.Position.Height > e.lastValid
-	if !past || e.level != 0 || e.result.End != 0 {
+	if !e.past || e.level != 0 || e.result.End != 0 {
 		return false
 	}
 	return e.problem == ProblemTooOld || e.problem == ProblemHistoryLong || e.problem == ProblemUnread

@@ -13,7 +13,7 @@ import (
 const lastValid = 1000
 
 func viewOf(letter rune) rpc.NodeStatuses {
-	v := rpc.NodeStatuses{Finalized: rpc.Position{Slot: 5000, Height: lastValid + 1}, Tip: lastValid + 33, First: 1, Slot: 5033, Statuses: make([]rpc.Status, 1)}
+	v := rpc.NodeStatuses{Finalized: rpc.Position{Slot: 5000, Height: lastValid + 1}, Tip: lastValid + 33, Slot: 5033, Statuses: make([]rpc.Status, 1)}
 	switch letter {
 	case 'D': // down
 		return rpc.NodeStatuses{Err: errors.New("down")}
@@ -27,9 +27,11 @@ func viewOf(letter rune) rpc.NodeStatuses {
 	case 'e': // absent, as of just that slot
 		v.Slot = v.Finalized.Slot
 	case 'o': // absent, with a history that begins where it could have been
-		v.First = lastValid - BlockhashLife
-	case 'O': // absent, with all of its history
-		v.First = lastValid - BlockhashLife - 1
+		v.First = rpc.FirstBlock{Slot: 700, Height: lastValid - BlockhashLife + 1}
+	case 'u': // absent, with a history that begins at an unknown height
+		v.First = rpc.FirstBlock{Slot: 700}
+	case 'O': // absent, with all of its history, as heights say, not slots
+		v.First = rpc.FirstBlock{Slot: 4000, Height: lastValid - BlockhashLife}
 	case 'n': // no status at all
 		v.Statuses = nil
 	case 'P', 'C', 'F', 'f', 'X', 'x': // known
@@ -51,77 +53,91 @@ func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		views  string
 		quorum int
-		old    bool
 		want   string
 	}{
 		// All that answer, and enough of them.
-		{"A", 1, false, "absent"},
-		{"AA", 2, false, "absent"},
-		{"AAA", 2, false, "absent"},
-		{"AAD", 2, false, "absent"},
-		{"AD", 2, false, ProblemNodesDown},
-		{"ADD", 2, false, ProblemNodesDown},
-		{"DDD", 2, false, ProblemNodesDown},
-		{"", 1, false, ProblemNodesDown},
-		{"nA", 2, false, ProblemNodesDown},
-		{"AAa", 2, false, ProblemNodesBehind},
-		{"a", 1, false, ProblemNodesBehind},
-		{"As", 1, false, ProblemNodesBehind},
-		{"Ae", 2, false, "absent"},
+		{"A", 1, "absent"},
+		{"AA", 2, "absent"},
+		{"AAA", 2, "absent"},
+		{"AAD", 2, "absent"},
+		{"AD", 2, ProblemNodesDown},
+		{"ADD", 2, ProblemNodesDown},
+		{"DDD", 2, ProblemNodesDown},
+		{"", 1, ProblemNodesDown},
+		{"nA", 2, ProblemNodesDown},
+		{"AAa", 2, ProblemNodesBehind},
+		{"a", 1, ProblemNodesBehind},
+		{"As", 1, ProblemNodesBehind},
+		{"Ae", 2, "absent"},
 		// A node that has it outweighs all nodes that do not.
-		{"AAP", 2, false, ProblemLanding},
-		{"AAC", 2, false, ProblemLanding},
-		{"AAx", 2, false, ProblemLanding},
-		// A majority, and all that answer, must have it as final, in one block.
-		{"F", 1, false, "finalized"},
-		{"FFF", 2, false, "finalized"},
-		{"FDD", 2, false, ProblemNodesDown},
-		{"FnD", 2, false, ProblemNodesDown},
-		{"FFD", 2, false, "finalized"},
-		{"FD", 2, false, ProblemNodesDown},
-		{"nFF", 2, false, "finalized"},
-		{"AF", 1, false, ProblemNodesDisagree},
-		{"AAF", 2, false, ProblemNodesDisagree},
-		{"FFa", 2, false, ProblemNodesDisagree},
-		{"FPs", 2, false, ProblemNodesDisagree},
-		{"Ff", 1, false, ProblemNodesDisagree},
-		{"FDf", 1, false, ProblemNodesDisagree},
-		{"FFP", 2, false, ProblemLanding},
-		{"FFC", 2, false, ProblemLanding},
-		{"FPb", 2, false, ProblemLanding},
-		{"FFb", 2, false, ProblemNodesBehind},
-		{"FX", 1, false, ProblemNodesDisagree},
-		{"XXF", 1, false, ProblemNodesDisagree},
+		{"AAP", 2, ProblemLanding},
+		{"AAC", 2, ProblemLanding},
+		{"AAx", 2, ProblemLanding},
+		// A majority must have it as final, in one block.
+		{"F", 1, "finalized"},
+		{"FFF", 2, "finalized"},
+		{"FDD", 2, ProblemNodesDown},
+		{"FnD", 2, ProblemNodesDown},
+		{"FFD", 2, "finalized"},
+		{"FD", 2, ProblemNodesDown},
+		{"nFF", 2, "finalized"},
+		{"AF", 2, ProblemNodesDisagree},
+		{"AF", 1, "finalized"},
+		{"AAF", 2, ProblemNodesDisagree},
+		{"FFa", 2, "finalized"},
+		{"FPs", 2, ProblemNodesDisagree},
+		{"Ff", 1, ProblemNodesDisagree},
+		{"FDf", 1, ProblemNodesDisagree},
+		{"FFP", 2, "finalized"},
+		{"FFC", 2, "finalized"},
+		{"FPb", 2, ProblemLanding},
+		{"FFb", 2, "finalized"},
+		{"FFf", 2, "finalized"},
+		{"FFX", 2, "finalized"},
+		{"Fff", 3, ProblemNodesDisagree},
+		{"FbD", 2, ProblemNodesBehind},
+		{"FX", 1, ProblemNodesDisagree},
+		{"XXF", 1, ProblemNodesDisagree},
 		// A failure takes as many as an absence.
-		{"X", 1, false, "failed"},
-		{"XX", 2, false, "failed"},
-		{"XXD", 2, false, "failed"},
-		{"XD", 2, false, ProblemNodesDown},
-		{"XA", 1, false, ProblemNodesBehind},
-		{"XXA", 2, false, ProblemNodesBehind},
-		{"XXP", 2, false, ProblemLanding},
-		// A node that may have pruned it proves nothing by not knowing it.
-		{"O", 1, true, "absent"},
-		{"o", 1, true, ProblemTooOld},
-		{"o", 1, false, "absent"},
-		{"Oo", 1, true, ProblemTooOld},
-		{"oF", 2, true, ProblemTooOld},
-		{"oFF", 2, true, "finalized"},
-		{"OF", 1, true, ProblemNodesDisagree},
-		{"oF", 1, false, ProblemNodesDisagree},
+		{"X", 1, "failed"},
+		{"XX", 2, "failed"},
+		{"XXD", 2, "failed"},
+		{"XD", 2, ProblemNodesDown},
+		{"XA", 1, ProblemNodesBehind},
+		{"XXA", 2, ProblemNodesBehind},
+		{"XXP", 2, ProblemLanding},
+		// A node that may have pruned it, or never had it, has no vote.
+		{"O", 1, "absent"},
+		{"o", 1, ProblemTooOld},
+		{"u", 1, ProblemTooOld},
+		{"Oo", 1, "absent"},
+		{"Oo", 2, ProblemTooOld},
+		{"OOo", 2, "absent"},
+		{"OOu", 2, "absent"},
+		{"Ooo", 2, ProblemTooOld},
+		{"ooo", 2, ProblemTooOld},
+		{"OoD", 2, ProblemTooOld},
+		{"Oao", 2, ProblemNodesBehind},
+		{"ooP", 2, ProblemLanding},
+		{"oF", 2, ProblemTooOld},
+		{"oFF", 2, "finalized"},
+		{"OF", 2, ProblemNodesDisagree},
+		{"oFD", 1, "finalized"},
+		{"XXo", 2, "failed"},
+		{"Xoo", 2, ProblemTooOld},
 	} {
 		var views []rpc.NodeStatuses
 		for _, letter := range c.views {
 			views = append(views, viewOf(letter))
 		}
-		x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: 0, mayBePruned: c.old}
+		x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: 0}
 		v := x.judge(views, c.quorum)
 		got := v.problem
 		if v.is != verdictWait {
 			got += words[v.is]
 		}
 		if got != c.want {
-			t.Errorf("%q, quorum %d, old %v: %s, want %s", c.views, c.quorum, c.old, got, c.want)
+			t.Errorf("%q, quorum %d: %s, want %s", c.views, c.quorum, got, c.want)
 		}
 		if (v.is == verdictFinalized || v.is == verdictFailed) && v.status.Slot != 4900 {
 			t.Errorf("%q: status %+v", c.views, v.status)
@@ -150,16 +166,42 @@ func TestJudgeMissing(t *testing.T) {
 			t.Errorf("%q, of no height: %+v", views, v)
 		}
 	}
-	// A transaction whose height is a guess may have been made at any time: only
-	// nodes with all blocks prove that it is absent.
-	x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1, lastValidEstimated: true, mayBePruned: true}
-	all, most := viewOf('A'), viewOf('A')
-	most.First = 2
-	if v := x.judge([]rpc.NodeStatuses{all}, 1); v.is != verdictAbsent {
-		t.Errorf("all blocks: %+v", v)
+	// If its height is a guess, the time when it was allowed decides, less the margin for
+	// the chain's clock; without it, only a node with all blocks has a vote.
+	const allowed = 1_700_000_000
+	for _, c := range []struct {
+		madeAt int64
+		first  rpc.FirstBlock
+		want   string
+	}{
+		{allowed * 1e9, rpc.FirstBlock{}, ""},
+		{allowed * 1e9, rpc.FirstBlock{Slot: 2, Height: 2, Time: allowed - 3600}, ""},
+		{allowed * 1e9, rpc.FirstBlock{Slot: 2, Height: 2, Time: allowed - 3599}, ProblemTooOld},
+		{allowed * 1e9, rpc.FirstBlock{Slot: 2, Height: 2}, ProblemTooOld},
+		{0, rpc.FirstBlock{Slot: 2, Height: 2, Time: 1}, ProblemTooOld},
+		{0, rpc.FirstBlock{Slot: 1}, ""},
+	} {
+		x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: -1, lastValidEstimated: true, madeAt: c.madeAt}
+		view := viewOf('A')
+		view.First = c.first
+		if v := x.judge([]rpc.NodeStatuses{view}, 1); v.problem != c.want || (v.is == verdictAbsent) != (c.want == "") {
+			t.Errorf("allowed at %d, first %+v: %+v", c.madeAt, c.first, v)
+		}
 	}
-	if v := x.judge([]rpc.NodeStatuses{all, most}, 1); v.problem != ProblemTooOld {
-		t.Errorf("all but the first: %+v", v)
+}
+
+// TestJudgePast: enough nodes must say that the last block is past before a person may
+// decide.
+func TestJudgePast(t *testing.T) {
+	for views, want := range map[string]bool{"oo": true, "oA": true, "oa": false, "oD": false, "aa": false, "ooa": true, "aao": false} {
+		var list []rpc.NodeStatuses
+		for _, letter := range views {
+			list = append(list, viewOf(letter))
+		}
+		x := examination{entry: &entry{}, life: BlockhashLife, lastValid: lastValid, at: 0}
+		if v := x.judge(list, 2); v.past != want {
+			t.Errorf("%q: past %t", views, v.past)
+		}
 	}
 }
 

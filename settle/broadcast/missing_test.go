@@ -95,17 +95,19 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestMissingTooOld: what may have been forgotten does not expire, but is found.
+// TestMissingTooOld: what nodes may never have had does not expire, but is found.
 func TestMissingTooOld(t *testing.T) {
 	inBubble(t, 2, broadcast.Options{}, func(t *testing.T, b *bench) {
-		long := time.Now().Add(-broadcast.HistoryFor - time.Second).UnixNano()
+		for _, u := range b.world.nodes {
+			u.set(faults{first: startSlot})
+		}
 		nowhere, m := b.forge(1, 100)
-		b.await(nowhere, m, 0, long)
+		b.await(nowhere, m, 0, time.Now().UnixNano())
 		unknown, m := b.forge(2, 100)
 		b.await(unknown, m, 0, 0)
 		found, m := b.forge(3, 100)
 		b.world.land(m, startSlot, false)
-		b.await(found, m, 0, long)
+		b.await(found, m, 0, time.Now().UnixNano())
 		await.VirtualSleep(t, 10*time.Minute)
 		if r := b.one(); r.Claim != 3 || r.End != broadcast.Finalized {
 			t.Errorf("reported %+v", r)
@@ -120,7 +122,7 @@ func TestMissingTooOld(t *testing.T) {
 		}
 		// Nodes with all blocks know.
 		for _, u := range b.world.nodes {
-			u.set(faults{first: 1})
+			u.set(faults{})
 		}
 		await.VirtualSleep(t, time.Minute)
 		ends := map[market.ClaimID]broadcast.End{}
@@ -133,22 +135,152 @@ func TestMissingTooOld(t *testing.T) {
 	})
 }
 
-// TestKeptTooOld: the same of one whose bytes and height are known, as after a long
-// time out of service.
-func TestKeptTooOld(t *testing.T) {
+// TestMissingByTime: without a height, nodes that have all blocks since an hour before the
+// transaction was allowed know that it is nowhere.
+func TestMissingByTime(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
-		k, _ := b.forge(1, 10)
+		b.world.nodes[0].set(faults{first: startSlot})
+		await.VirtualSleep(t, time.Hour-time.Minute)
+		early, m := b.forge(1, 100)
+		b.await(early, m, 0, time.Now().UnixNano())
+		await.VirtualSleep(t, 2*time.Minute)
+		late, m := b.forge(2, 100)
+		b.await(late, m, 0, time.Now().UnixNano())
+		await.VirtualSleep(t, 10*time.Minute)
+		if r := b.one(); r.Claim != 2 || r.End != broadcast.Expired {
+			t.Errorf("reported %+v", r)
+		}
+		if list := b.Unresolved(10); len(list) != 1 || list[0].Claim != 1 || list[0].Problem != broadcast.ProblemTooOld {
+			t.Errorf("%+v", list)
+		}
+	})
+}
+
+// TestSnapshot: a node that was begun from a snapshot after a transaction landed does not
+// know it, and has no vote, however young both are. Enough nodes with its blocks decide.
+func TestSnapshot(t *testing.T) {
+	for name, kind := range map[string]cosign.Kind{"own signature": cosign.Deliver, "any signature": cosign.Cosign} {
+		for _, lands := range []bool{false, true} {
+			inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
+				k, m := b.forgeKind(kind, 1, 100)
+				young := faults{first: startSlot + 20}
+				b.world.nodes[0].set(young)
+				b.world.nodes[1].set(young)
+				b.world.outcome = func(*made) outcome { return outcome{lost: true} }
+				if lands {
+					b.world.land(m, startSlot+5, false)
+				}
+				b.track(k)
+				await.VirtualSleep(t, 5*time.Minute)
+				if list := b.Unresolved(1); len(b.results()) != 0 || len(list) != 1 || list[0].Problem != broadcast.ProblemTooOld || !list[0].Past {
+					t.Errorf("%s: reported %+v, unresolved %+v", name, b.results(), list)
+				}
+				// A second node with its blocks, and the one that lacks them does not hold it up.
+				b.world.nodes[1].set(faults{})
+				await.VirtualSleep(t, time.Minute)
+				want := broadcast.Expired
+				if lands {
+					want = broadcast.Finalized
+				}
+				if r := b.one(); r.End != want {
+					t.Errorf("%s: %+v, want %v", name, r, want)
+				}
+			})
+		}
+	}
+}
+
+// TestSnapshotLater: nodes that lose their blocks between their answers about the signature
+// and about the reference have no vote either.
+func TestSnapshotLater(t *testing.T) {
+	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
+		k, _ := b.forgeKind(cosign.Cosign, 1, 100)
 		b.world.outcome = func(*made) outcome { return outcome{lost: true} }
-		await.VirtualSleep(t, broadcast.HistoryFor+time.Second)
+		b.world.beforeHistory = func() { b.world.nodes[0].set(faults{first: startSlot + 20}) }
+		b.track(k)
+		await.VirtualSleep(t, 2*time.Minute)
+		if list := b.Unresolved(1); len(b.results()) != 0 || len(list) != 1 || list[0].Problem != broadcast.ProblemTooOld {
+			t.Errorf("reported %+v, unresolved %+v", b.results(), list)
+		}
+	})
+}
+
+// TestInventedHistory: one node of three that lists transactions which do not exist, or far
+// too many, does not hold a claim up. If most list what none returns, the desk waits.
+func TestInventedHistory(t *testing.T) {
+	inventions := make([]solana.Signature, broadcast.MaxHistory)
+	for i := range inventions {
+		inventions[i] = solana.Signature{9, byte(i), byte(i >> 8)}
+	}
+	for name, liar := range map[string]faults{
+		"one": {lists: inventions[:1]}, "as many as are read": {lists: inventions}, "too many": {crowded: true},
+	} {
+		for at := range 3 {
+			inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
+				k, m := b.forgeKind(cosign.Cosign, 1, 100)
+				b.crowd(m.reference, 2)
+				b.world.nodes[at].set(liar)
+				b.world.outcome = func(*made) outcome { return outcome{lost: true} }
+				b.track(k)
+				await.VirtualSleep(t, 2*time.Minute)
+				if r := b.one(); r.End != broadcast.Expired {
+					t.Errorf("%s by node %d: %+v", name, at, r)
+				}
+			})
+		}
+	}
+	inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
+		k, _ := b.forgeKind(cosign.Cosign, 1, 100)
+		b.world.nodes[0].set(faults{lists: inventions[:1]})
+		b.world.nodes[1].set(faults{lists: inventions[:1]})
+		b.world.outcome = func(*made) outcome { return outcome{lost: true} }
+		b.track(k)
+		await.VirtualSleep(t, 2*time.Minute)
+		if s, _ := b.State(k.Signature()); s.Problem != broadcast.ProblemUnread || len(b.results()) != 0 {
+			t.Errorf("two of three: %+v, reported %+v", s, b.results())
+		}
+	})
+}
+
+// TestHiddenFromMost: a transaction under another signature that only one node lists is
+// found, because that node returns it.
+func TestHiddenFromMost(t *testing.T) {
+	inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
+		k, m := b.forge(1, 100)
+		b.crowd(m.reference, 3)
+		b.world.land(m, startSlot+50, false)
+		b.world.nodes[0].set(faults{hides: true})
+		b.world.nodes[1].set(faults{hides: true})
+		b.await(k, m, k.LastValid(), time.Now().UnixNano())
+		await.VirtualSleep(t, 3*time.Minute)
+		if r := b.one(); r.End != broadcast.Finalized {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestConfirmedForEver: a node that has a transaction in a block that never becomes final
+// keeps it neither from being sent again nor, once its last block is past, from being
+// examined.
+func TestConfirmedForEver(t *testing.T) {
+	inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
+		b.world.nodes[0].set(faults{confirms: true})
+		k, m := b.forge(1, 100)
+		b.world.outcome = func(*made) outcome { return outcome{lost: b.world.age() < 20*time.Second} }
 		b.track(k)
 		await.VirtualSleep(t, time.Minute)
-		if list := b.Unresolved(1); len(list) != 1 || list[0].Problem != broadcast.ProblemTooOld || !list[0].Past || len(b.results()) != 0 {
-			t.Errorf("%+v, reported %+v", list, b.results())
-		}
-		b.world.nodes[0].set(faults{first: k.LastValid() - 151})
-		await.VirtualSleep(t, time.Minute)
-		if r := b.one(); r.End != broadcast.Expired {
+		if r := b.one(); r.End != broadcast.Finalized || r.Slot != m.slot {
 			t.Errorf("%+v", r)
+		}
+	})
+	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
+		b.world.nodes[0].set(faults{confirms: true})
+		b.world.outcome = func(*made) outcome { return outcome{lost: true} }
+		k, _ := b.forge(1, 100)
+		b.track(k)
+		await.VirtualSleep(t, 2*time.Minute)
+		if s, _ := b.State(k.Signature()); s.Problem != broadcast.ProblemLanding || b.world.examined == 0 {
+			t.Errorf("%+v after %d examinations", s, b.world.examined)
 		}
 	})
 }

@@ -14,12 +14,14 @@ const (
 	// MaxHistory bounds the transactions that name a reference, beyond which it is not
 	// searched.
 	MaxHistory = 1000
-	// HistoryFor is how long every node is assumed to keep a transaction: the
-	// network's nodes keep some two days.
-	HistoryFor = 12 * time.Hour
 	// maxWorkers bounds MaxSending and MaxReporting.
 	maxWorkers = 1024
 )
+
+// clockMargin is how far the chain's clock may be behind ours, at most. A transaction whose
+// last block is unknown can be in a block that is as much older than the transaction (our
+// choice: the most that proof.Options.ClockTolerance allows).
+const clockMargin = time.Hour
 
 // Pauses without an option (our choice).
 const (
@@ -75,8 +77,8 @@ type Options struct {
 	// simulated it before it signed.
 	Preflight bool
 	// Quorum is the number of nodes that must have answered, and agree, before a
-	// transaction counts as finalized, failed or expired; all that answer must agree in
-	// any case. 0 is the majority of the configured nodes; with more than are configured
+	// transaction counts as finalized, failed or expired; of the latter two, all that answer
+	// must agree in any case. 0 is the majority of the configured nodes; with more than are configured
 	// nothing ever ends. See the package documentation.
 	Quorum int
 	// BlockhashLife is how many blocks a blockhash lives. Only a local chain may let

@@ -118,7 +118,10 @@ func (t *Tracker) observe(e *entry, s *rpc.Status) {
 			t.later(e, 0)
 		}
 		t.pollIn(e, t.options.PollEvery)
-	case !s.Known && e.expired:
+	case e.expired && s.Level != rpc.Finalized:
+		// All nodes are asked, also if this one has it in a block that does not become
+		// final: its last block is final, as a node has said.
+		e.level, e.slot = s.Level, s.Slot
 		t.queueExamination(e)
 	case !s.Known && t.now().Sub(e.since) < freshFor:
 		t.pollIn(e, t.options.PollEvery)

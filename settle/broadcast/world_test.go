@@ -42,6 +42,8 @@ type world struct {
 	sends []sent
 	// examined counts questions to all nodes.
 	examined int
+	// beforeHistory, if set, is called before the nodes list the transactions of a reference.
+	beforeHistory func()
 }
 
 type outcome struct {
@@ -229,9 +231,17 @@ type faults struct {
 	hides bool
 	// forges is the transaction whose message it returns under every signature.
 	forges *made
-	// mute returns no histories. first is the first slot that it still has.
-	mute  bool
+	// mute returns no histories.
+	mute bool
+	// first is the slot of the first block that it has, 0: it has all. It knows no
+	// transaction of older ones.
 	first uint64
+	// lists are signatures that it lists beside those that there are, of every reference.
+	lists []solana.Signature
+	// crowded lists too many transactions of every reference.
+	crowded bool
+	// confirms has every transaction that there is in a block that is not final.
+	confirms bool
 }
 
 var errDown = &rpc.Error{Kind: rpc.Down, Message: "made up"}
@@ -302,11 +312,15 @@ func (u *upstream) statuses(ctx context.Context, list []solana.Signature, search
 	final := u.finalized(tip)
 	for i := range list {
 		m := u.made[list[i]]
+		if m != nil && f.confirms {
+			out[i] = rpc.Status{Known: true, Slot: tip - 3, Level: rpc.Confirmed}
+			continue
+		}
 		if m != nil && f.invents {
 			out[i] = rpc.Status{Known: true, Slot: invented, Level: rpc.Finalized}
 			continue
 		}
-		if m == nil || f.blind || m.slot == 0 || m.slot > tip || m.droppedAt != 0 && tip >= m.droppedAt || !search && tip-m.slot > recent {
+		if m == nil || f.blind || m.slot == 0 || m.slot < f.first || m.slot > tip || m.droppedAt != 0 && tip >= m.droppedAt || !search && tip-m.slot > recent {
 			continue
 		}
 		s := rpc.Status{Known: true, Slot: m.slot, Level: rpc.Processed, Failed: m.fails}
@@ -326,17 +340,28 @@ func (u *upstream) statuses(ctx context.Context, list []solana.Signature, search
 }
 
 func (u *upstream) view(ctx context.Context, list []solana.Signature) rpc.NodeStatuses {
-	v := rpc.NodeStatuses{Upstream: u.name, First: firstSlot}
+	v := rpc.NodeStatuses{Upstream: u.name}
 	if v.Finalized, v.Tip, v.Err = u.position(ctx); v.Err == nil {
 		v.Statuses, v.Slot, v.Err = u.statuses(ctx, list, true)
 	}
-	if first := u.now().first; first != 0 {
-		v.First = first
-	}
+	v.First = u.firstBlock()
 	if v.Err != nil {
 		return rpc.NodeStatuses{Upstream: u.name, Err: v.Err}
 	}
 	return v
+}
+
+// firstBlock is the first block that the node has.
+func (u *upstream) firstBlock() rpc.FirstBlock {
+	slot := u.now().first
+	if slot == 0 {
+		return rpc.FirstBlock{}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return rpc.FirstBlock{
+		Slot: slot, Height: u.height(slot), Time: u.start.Add(time.Duration(int64(slot)-startSlot) * slotTime).Unix(),
+	}
 }
 
 func (u *upstream) history(ctx context.Context, a solana.Address, least uint64, most int) (h rpc.NodeHistory) {
@@ -348,6 +373,7 @@ func (u *upstream) history(ctx context.Context, a solana.Address, least uint64, 
 	if h.Err = err; err != nil {
 		return h
 	}
+	h.First = u.firstBlock()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	final := u.finalized(tip)
@@ -356,11 +382,14 @@ func (u *upstream) history(ctx context.Context, a solana.Address, least uint64, 
 		return h
 	}
 	for _, m := range u.named[a] {
-		if m.slot <= final && !f.blind && !f.hides {
+		if m.slot <= final && m.slot >= f.first && !f.blind && !f.hides {
 			h.List = append(h.List, rpc.SignatureInfo{Signature: m.signature, Slot: m.slot, Failed: m.fails})
 		}
 	}
-	if len(h.List) > most {
+	for _, s := range f.lists {
+		h.List = append(h.List, rpc.SignatureInfo{Signature: s, Slot: final})
+	}
+	if len(h.List) > most || f.crowded {
 		h.List, h.Err = nil, rpc.ErrTooMany
 	}
 	return h
@@ -406,7 +435,7 @@ func (w *world) TransactionFromEach(ctx context.Context, s solana.Signature, _ r
 			forged := *f.forges.decoded
 			forged.Signatures = []solana.Signature{s}
 			views[i].Transaction = &ledger.Confirmed{Slot: tip, Tx: &forged}
-		} else if m := w.made[s]; m != nil && !f.blind && !f.hides && m.slot != 0 && m.droppedAt == 0 && m.slot <= w.finalized(tip) {
+		} else if m := w.made[s]; m != nil && !f.blind && !f.hides && m.slot != 0 && m.slot >= f.first && m.droppedAt == 0 && m.slot <= w.finalized(tip) {
 			views[i].Transaction = &ledger.Confirmed{Slot: m.slot, Tx: m.decoded, Failed: m.fails}
 		}
 		w.mu.Unlock()
@@ -432,6 +461,9 @@ func (w *world) StatusesFromAll(ctx context.Context, list []solana.Signature) ([
 
 func (w *world) SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory {
 	list := make([]rpc.NodeHistory, len(w.nodes))
+	if w.beforeHistory != nil {
+		w.beforeHistory()
+	}
 	for i, u := range w.nodes {
 		if list[i] = (rpc.NodeHistory{Upstream: u.name, Err: views[i].Err}); views[i].Err == nil {
 			list[i] = u.history(ctx, a, views[i].Finalized.Slot, most)

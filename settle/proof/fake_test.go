@@ -116,6 +116,12 @@ func (f *fakeNode) SignaturePageFromAll(ctx context.Context, a solana.Address, p
 	return []rpc.NodeSignatures{{Upstream: "fake", Err: err, List: list[:min(len(list), page.Limit)]}}, nil
 }
 
+func (f *fakeNode) FirstBlockFromAll(context.Context) ([]rpc.NodeFirstBlock, error) {
+	return make([]rpc.NodeFirstBlock, 1), nil
+}
+
+func (f *fakeNode) Upstreams() int { return 1 }
+
 func (f *fakeNode) set(change func(f *fakeNode)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -35,7 +35,7 @@ const MaxSearched = search.Max
 func (p *Prover) refuseUnknownClaim(ctx context.Context, s *accountChanges, id market.ClaimID) (result, error) {
 	why := unknownClaim
 	if slices.ContainsFunc(s.facts, func(f *payment.Facts) bool { return f.Gained > 0 }) {
-		switch delivered, err := p.delivered(ctx, id, s.Signature()); {
+		switch delivered, err := p.delivered(ctx, id, s.Signature(), s.Slot); {
 		case err != nil:
 			return result{}, err
 		case delivered:
@@ -46,15 +46,15 @@ func (p *Prover) refuseUnknownClaim(ctx context.Context, s *accountChanges, id m
 }
 
 // delivered searches the transactions that name a claim, except its payment, for a
-// delivery of ours.
-func (p *Prover) delivered(ctx context.Context, id market.ClaimID, paid solana.Signature) (bool, error) {
+// delivery of ours: it is in no older block than the payment.
+func (p *Prover) delivered(ctx context.Context, id market.ClaimID, paid solana.Signature, paidAt uint64) (bool, error) {
 	s := search.Search{
-		Reference: binding.Reference(id), Known: []solana.Signature{paid},
+		Reference: binding.Reference(id), Since: paidAt, Known: []solana.Signature{paid},
 		Ours: func(message []byte) bool { return p.delivers(message, id) },
 	}
 	found, err := s.Run(ctx, p.node)
 	switch {
-	case errors.Is(err, search.ErrUnread):
+	case errors.Is(err, search.ErrUnread), errors.Is(err, search.ErrHistory):
 		return false, fmt.Errorf("%w: claim %s: %w", ErrAnswer, binding.Memo(id), err)
 	case err != nil:
 		return false, fmt.Errorf("claim %s: %w", binding.Memo(id), err)

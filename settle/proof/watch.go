@@ -53,8 +53,9 @@ type account struct {
 	// retried, with the time of their first failure.
 	done   map[solana.Signature]finishedAt
 	failed map[solana.Signature]time.Time
-	// seen are the confirmed transactions that see has looked at.
-	seen map[solana.Signature]bool
+	// seen are the confirmed transactions that see has looked at, with the number of
+	// looks.
+	seen map[solana.Signature]int
 	// cursorMissingSince is the time since which no node has the cursor's
 	// transaction.
 	cursorMissingSince time.Time
@@ -76,7 +77,7 @@ func (p *Prover) Run(ctx context.Context) error {
 	for i := range p.destinations {
 		a := &account{
 			address: p.destinations[i].target.PayTo, since: since,
-			done: map[solana.Signature]finishedAt{}, failed: map[solana.Signature]time.Time{}, seen: map[solana.Signature]bool{},
+			done: map[solana.Signature]finishedAt{}, failed: map[solana.Signature]time.Time{}, seen: map[solana.Signature]int{},
 		}
 		group.Go(func() error {
 			ticker := time.NewTicker(p.options.WatchEvery)
@@ -185,7 +186,7 @@ func (p *Prover) follow(ctx context.Context, a *account) error {
 		return err
 	}
 	err = p.examineNew(ctx, a, list)
-	return errors.Join(err, p.advance(a, list))
+	return errors.Join(err, p.advance(ctx, a, list))
 }
 
 // findCursor finds where to begin: at the stored cursor, or without one after the
@@ -213,14 +214,17 @@ func (p *Prover) findCursor(ctx context.Context, a *account) error {
 	return nil
 }
 
-// slotOf returns the slot of the stored cursor. A node that does not know the cursor
-// would list everything before it too, so slotOf fails until a node knows it; after
-// Options.GiveUpAfter it returns 0.
+// slotOf returns the slot of the stored cursor, as a majority of the nodes has it: a slot
+// that is too high would hide payments. A node that does not know the cursor would list
+// everything before it too, so slotOf fails until a majority knows it; after
+// Options.GiveUpAfter it returns 0. Nodes that fail decide nothing.
 func (p *Prover) slotOf(ctx context.Context, a *account, cursor solana.Signature) (uint64, error) {
-	c, found, err := p.node.Transaction(ctx, cursor, rpc.Finalized)
+	c, found, err := p.node.TransactionFromAll(ctx, cursor, rpc.Finalized)
 	switch {
 	case found && err == nil:
 		return c.Slot, nil
+	case rpc.KindOf(err) == 0 && (errors.Is(err, rpc.ErrNoMajority) || errors.Is(err, rpc.ErrDisagree)):
+		// All answer, and most do not know it, or not in the same slot.
 	case err != nil && !concernsOneTransaction(err):
 		return 0, err
 	}
@@ -325,9 +329,10 @@ func (p *Prover) examineNew(ctx context.Context, a *account, list []rpc.Signatur
 	for i := range list {
 		s := &list[i]
 		since, known := a.failed[s.Signature]
+		delete(a.failed, s.Signature)
 		switch {
 		case !tried[i]:
-		case p.finished(s, results[i], since, now):
+		case p.finished(ctx, a, list, i, results[i], since):
 			a.done[s.Signature], known = finishedAt{now, s.Slot}, false
 		default:
 			if failure == nil {
@@ -341,13 +346,21 @@ func (p *Prover) examineNew(ctx context.Context, a *account, list []rpc.Signatur
 			failed[s.Signature] = since
 		}
 	}
+	// The node that was asked this time may hide what others list.
+	for s, since := range a.failed {
+		if now.Sub(since) < 2*p.options.GiveUpAfter && len(failed) < MaxAhead {
+			failed[s] = since
+		}
+	}
 	a.failed = failed
 	return failure
 }
 
-// finished reports whether a transaction need not be examined again. A transaction that no
-// node has returned usably for Options.GiveUpAfter is stored for a person.
-func (p *Prover) finished(s *rpc.SignatureInfo, err error, since, now time.Time) bool {
+// finished reports whether transaction i of a list need not be examined again. A
+// transaction that no node has returned usably for Options.GiveUpAfter is stored for a
+// person, unless only a minority of the nodes lists it: that is an invention.
+func (p *Prover) finished(ctx context.Context, a *account, list []rpc.SignatureInfo, i int, err error, since time.Time) bool {
+	now := p.options.Now()
 	switch {
 	case err == nil:
 		return true
@@ -356,7 +369,44 @@ func (p *Prover) finished(s *rpc.SignatureInfo, err error, since, now time.Time)
 	case errors.Is(err, errDeskFull) || errors.Is(err, store.ErrFull):
 		return false
 	}
+	s := &list[i]
+	listed, answered, majority, failure := p.voteOnList(ctx, a, list, i, func([]rpc.SignatureInfo) bool { return true })
+	switch {
+	case failure != nil || answered < majority:
+		return false
+	case listed < majority:
+		p.options.Logger.Warn("listed transaction is unknown to most nodes, ignored", "account", solana.Base58(a.address), "signature", s.Signature.String())
+		return true
+	}
 	return p.addUnmatched(&store.UnmatchedPayment{Signature: s.Signature, Reason: Unreadable, Slot: s.Slot, SeenAt: now.UnixNano()}) == nil
+}
+
+// voteOnList asks all nodes for their lists from the cursor to transaction i of a list, and
+// returns how many list that one and agree about the older ones, how many answer, and how
+// many are a majority. With one node there is nothing to ask.
+func (p *Prover) voteOnList(
+	ctx context.Context, a *account, list []rpc.SignatureInfo, i int, agrees func(older []rpc.SignatureInfo) bool,
+) (votes, answered, majority int, err error) {
+	if p.node.Upstreams() == 1 {
+		return 1, 1, 1, nil
+	}
+	page := rpc.Page{Until: a.cursor}
+	if i+1 < len(list) {
+		page.Before = list[i+1].Signature
+	}
+	views, err := p.node.SignaturePageFromAll(ctx, a.address, page, rpc.Finalized)
+	for k := range views {
+		v := &views[k]
+		if v.Err != nil {
+			continue
+		}
+		answered++
+		at := slices.IndexFunc(v.List, func(x rpc.SignatureInfo) bool { return x.Signature == list[i].Signature })
+		if at >= 0 && agrees(v.List[at+1:]) {
+			votes++
+		}
+	}
+	return votes, answered, len(views)/2 + 1, err
 }
 
 // examineListed examines one transaction; nil means that it is finished, with whatever
@@ -391,12 +441,21 @@ func concernsOneTransaction(err error) bool {
 	}, func(e error) bool { return errors.Is(err, e) })
 }
 
+// maxAdvance bounds the transactions that the cursor moves over at once: fewer than a page
+// has, so that the pages of all nodes reach back to the cursor.
+const maxAdvance = rpc.MaxSignaturesPerCall / 2
+
 // advance moves the cursor over transactions that have been finished for
-// Options.CursorDelay.
-func (p *Prover) advance(a *account, list []rpc.SignatureInfo) error {
+// Options.CursorDelay. Whatever lies behind the cursor is never looked at again, so a
+// majority of the nodes must list the transaction at the new cursor, and before it only
+// finished ones: a node that hides a payment cannot have the cursor pass it.
+func (p *Prover) advance(ctx context.Context, a *account, list []rpc.SignatureInfo) error {
 	now := p.options.Now()
-	n := 0
-	for n < len(list) {
+	n, most := 0, len(list)
+	if p.node.Upstreams() > 1 {
+		most = min(most, maxAdvance)
+	}
+	for n < most {
 		x, ok := a.done[list[n].Signature]
 		if !ok || now.Sub(x.at) < p.options.CursorDelay {
 			break
@@ -405,6 +464,10 @@ func (p *Prover) advance(a *account, list []rpc.SignatureInfo) error {
 	}
 	if n == 0 {
 		return nil
+	}
+	votes, _, majority, err := p.voteOnList(ctx, a, list, n-1, a.finishedAll)
+	if err != nil || votes < majority {
+		return err
 	}
 	last := &list[n-1]
 	if err := p.store.SetCursor(a.address, last.Signature); err != nil {
@@ -423,13 +486,34 @@ func (p *Prover) advance(a *account, list []rpc.SignatureInfo) error {
 	return nil
 }
 
-// MaxSeen bounds the confirmed transactions of an account that one round looks at.
-const MaxSeen = 256
+// finishedAll reports whether all transactions between a new cursor and the present one are
+// finished, as a node lists them, newest first.
+func (a *account) finishedAll(older []rpc.SignatureInfo) bool {
+	for i := range older {
+		x := &older[i]
+		if x.Slot < a.floor || x.Signature == a.cursor {
+			return true // the node does not know the cursor
+		}
+		if _, ok := a.done[x.Signature]; !ok {
+			return false
+		}
+	}
+	return len(older) < rpc.MaxSignaturesPerCall-maxAdvance // else the page may not reach back
+}
+
+const (
+	// MaxSeen bounds the confirmed transactions of an account that one round looks at.
+	MaxSeen = 256
+	// maxLooks bounds the looks at a confirmed transaction that too few nodes have, and
+	// maxUnseen such looks of one round, because a node may list inventions (our choice).
+	maxLooks  = 16
+	maxUnseen = 32
+)
 
 // see looks at the confirmed transactions of an account that are not final yet, and
 // reports those to the desk that would pay their claim: an unproven claim gets its full
-// time then. One node's word is enough, because no money moves by it: a node that lies
-// gives a claim the time that a proven one has. It does nothing unless a claim waits.
+// time then. A majority of the nodes must have the transaction, or a node that lies could
+// hold capacity for claims that nobody pays. It does nothing unless a claim waits.
 func (p *Prover) see(ctx context.Context, a *account) error {
 	if p.options.Unseen == nil || !p.options.Unseen() {
 		clear(a.seen)
@@ -440,16 +524,22 @@ func (p *Prover) see(ctx context.Context, a *account) error {
 		return err
 	}
 	listed := make(map[solana.Signature]bool, len(list))
+	unseen := 0
 	for i := range list {
 		s := &list[i]
 		listed[s.Signature] = true
-		if _, final := a.done[s.Signature]; final || s.Failed || s.Slot < a.floor || a.seen[s.Signature] {
+		if _, final := a.done[s.Signature]; final || s.Failed || s.Slot < a.floor || a.seen[s.Signature] >= maxLooks || unseen == maxUnseen {
 			continue
 		}
-		if err := p.seeOne(ctx, s.Signature); err != nil {
+		switch seen, err := p.seeOne(ctx, s.Signature); {
+		case err != nil && !concernsOneTransaction(err):
 			return err
+		case err != nil || seen:
+			a.seen[s.Signature] = maxLooks
+		default:
+			a.seen[s.Signature]++
+			unseen++
 		}
-		a.seen[s.Signature] = true
 	}
 	for s := range a.seen {
 		if !listed[s] {
@@ -459,28 +549,32 @@ func (p *Prover) see(ctx context.Context, a *account) error {
 	return nil
 }
 
-// seeOne reports a confirmed payment to the desk if it would pay an unproven claim.
-func (p *Prover) seeOne(ctx context.Context, s solana.Signature) error {
-	c, found, err := p.node.Transaction(ctx, s, rpc.Confirmed)
-	if err != nil || !found || c.Failed {
-		return err
+// seeOne reports a confirmed payment to the desk if it would pay an unproven claim. seen is
+// false while too few nodes have the transaction.
+func (p *Prover) seeOne(ctx context.Context, s solana.Signature) (seen bool, err error) {
+	c, found, err := p.node.FindTransaction(ctx, s, rpc.Confirmed)
+	switch {
+	case errors.Is(err, rpc.ErrNoMajority), errors.Is(err, rpc.ErrDisagree), err == nil && !found:
+		return false, nil
+	case err != nil || c.Failed:
+		return err == nil, err
 	}
 	if err := verifySignatures(c, s); err != nil {
-		return err
+		return false, err
 	}
 	e, err := p.effectsOf(c)
 	if err != nil {
-		return err
+		return false, err
 	}
 	id, ok := p.wouldPay(e)
 	if !ok {
-		return nil
+		return true, nil
 	}
 	// The desk refuses it for a claim that has moved on meanwhile.
 	if _, err := p.desk.Do(&rfq.SeePayment{Claim: id}); err != nil {
-		return fmt.Errorf("payment %s: %w", s, err)
+		return false, fmt.Errorf("payment %s: %w", s, err)
 	}
-	return nil
+	return true, nil
 }
 
 // wouldPay returns the unproven claim that a transaction pays once it is final.

@@ -4,14 +4,16 @@
 // there.
 //
 // No single node is trusted. A node that hides a transaction is outvoted, one that invents
-// a transaction cannot sign it, and one that lists a transaction that no node returns delays
-// nothing.
+// a transaction cannot sign it, one that lists a transaction that no node returns delays
+// nothing, and one that no longer has the blocks, or was begun from a snapshot after them,
+// has no vote.
 //
-// Cost: one list of signatures from each node, and a transaction for each that is not known;
-// at most Max of a node's list are read. A search has no state of its own.
+// Cost: one list of signatures and the first block from each node, and a transaction for each
+// that is not known; at most Max of a node's list are read. A search has no state of its own.
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +32,9 @@ var (
 	// ErrNodes says that too few of the configured nodes answer. It wraps the error of one
 	// that does not, if there is one.
 	ErrNodes = errors.New("search: no majority of the nodes answered")
+	// ErrHistory says that too few of the nodes that answer have every block since
+	// Search.Since.
+	ErrHistory = errors.New("search: too few nodes have the blocks")
 	// ErrUnread says that a majority lists a transaction that no node returns.
 	ErrUnread = errors.New("search: no node returned a transaction that is listed")
 )
@@ -38,12 +43,16 @@ var (
 type Node interface {
 	SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error)
 	TransactionFromEach(ctx context.Context, s solana.Signature, level rpc.Commitment) ([]rpc.NodeTransaction, error)
+	FirstBlockFromAll(ctx context.Context) ([]rpc.NodeFirstBlock, error)
 }
 
 // Search is a search for one transaction.
 type Search struct {
 	// Reference is an account that the transaction contains.
 	Reference solana.Address
+	// Since is a slot before which the transaction cannot be: that of a payment that it
+	// follows. 0 means unknown: then only a node with all blocks has a vote.
+	Since uint64
 	// Known are signatures that are not searched for.
 	Known []solana.Signature
 	// Ours reports whether a message has the form of what is searched for, and has our
@@ -61,8 +70,9 @@ type Result struct {
 }
 
 // Run searches the chain. It reports that there is no such transaction only if a majority
-// of the configured nodes answers and none of them has it; one is enough to find it. A
-// transaction has failed only if a majority says so. Errors: [ErrNodes], [ErrUnread], the
+// of the configured nodes has answered every question, none of them has it, and each still
+// had every block since Since after that; one is enough to find it. A transaction has
+// failed only if a majority says so. Errors: [ErrNodes], [ErrHistory], [ErrUnread], the
 // context's.
 func (s *Search) Run(ctx context.Context, n Node) (Result, error) {
 	pages, err := n.SignaturePageFromAll(ctx, s.Reference, rpc.Page{Limit: min(Max+1+len(s.Known), rpc.MaxSignaturesPerCall)}, rpc.Confirmed)
@@ -74,17 +84,52 @@ func (s *Search) Run(ctx context.Context, n Node) (Result, error) {
 		return Result{}, err
 	}
 	majority := len(pages)/2 + 1
+	answered := make([]bool, len(pages))
+	for i := range pages {
+		answered[i] = pages[i].Err == nil
+	}
 	for i := range listed {
 		x := &listed[i]
 		if x.failed >= majority {
 			continue
 		}
-		t, err := s.read(ctx, n, x, majority)
+		t, err := s.read(ctx, n, x, answered)
 		if err != nil || t != nil {
 			return Result{Found: t, More: more}, err
 		}
 	}
-	return Result{More: more}, nil
+	return Result{More: more}, s.confirm(ctx, n, answered)
+}
+
+// confirm returns nil if a majority of the nodes has answered everything and has the
+// blocks in which the transaction could be.
+func (s *Search) confirm(ctx context.Context, n Node, answered []bool) error {
+	firsts, err := n.FirstBlockFromAll(ctx)
+	if err != nil {
+		return err
+	}
+	votes, pruned := 0, 0
+	var failure error
+	for i := range firsts {
+		f := &firsts[i]
+		switch {
+		case f.Err != nil:
+			failure = f.Err
+		case i >= len(answered) || !answered[i]:
+		case f.First.HasSlot(s.Since):
+			votes++
+		default:
+			pruned++
+		}
+	}
+	switch majority := len(answered)/2 + 1; {
+	case votes >= majority:
+		return nil
+	case votes+pruned >= majority:
+		return fmt.Errorf("%w since slot %d: %d of %d", ErrHistory, s.Since, votes, len(answered))
+	default:
+		return errors.Join(fmt.Errorf("%w: %d of %d", ErrNodes, votes, len(answered)), failure)
+	}
 }
 
 // listing is how many nodes list a transaction, and as one that has failed.
@@ -122,22 +167,23 @@ func (s *Search) count(pages []rpc.NodeSignatures) (all []listing, more bool, er
 	return all, more, nil
 }
 
-// read returns a listed transaction if it is ours and has not failed, else nil.
-func (s *Search) read(ctx context.Context, n Node, x *listing, majority int) (ours *ledger.Confirmed, err error) {
+// read returns a listed transaction if it is ours and has not failed, else nil. It clears
+// answers of nodes that do not answer.
+func (s *Search) read(ctx context.Context, n Node, x *listing, answers []bool) (ours *ledger.Confirmed, err error) {
 	views, err := n.TransactionFromEach(ctx, x.signature, rpc.Confirmed)
 	if err != nil {
 		return nil, err
 	}
+	majority := len(views)/2 + 1
 	answered, known, failed := 0, 0, 0
 	var failure error
 	for i := range views {
 		t := views[i].Transaction
-		switch {
-		case views[i].Err != nil:
-			failure = views[i].Err
+		invented := t != nil && !t.IsSigned()
+		if views[i].Err != nil || invented {
+			failure = cmp.Or(views[i].Err, failure)
+			answers[i] = false
 			continue
-		case t != nil && !t.IsSigned():
-			continue // an invention is no answer
 		}
 		answered++
 		if t == nil {

@@ -41,6 +41,8 @@ func transaction(t *testing.T, text string, signed bool) *ledger.Confirmed {
 // node is what one node lists and has.
 type node struct {
 	listFails, readFails bool
+	firstFails           bool
+	first                uint64 // the slot of its first block
 	list                 []rpc.SignatureInfo
 	has                  map[solana.Signature]*ledger.Confirmed
 }
@@ -79,6 +81,23 @@ func (n nodes) TransactionFromEach(_ context.Context, s solana.Signature, _ rpc.
 	return out, nil
 }
 
+func (n nodes) FirstBlockFromAll(context.Context) (out []rpc.NodeFirstBlock, err error) {
+	for _, x := range n {
+		if x.firstFails {
+			out = append(out, rpc.NodeFirstBlock{Err: errDown})
+			continue
+		}
+		out = append(out, rpc.NodeFirstBlock{First: rpc.FirstBlock{Slot: x.first}})
+	}
+	return out, nil
+}
+
+// from returns the node with a first block.
+func (x node) from(slot uint64) node {
+	x.first = slot
+	return x
+}
+
 // TestSearch: what nodes that lie, are down, behind or fail make of a search.
 func TestSearch(t *testing.T) {
 	ours, stranger, invented := transaction(t, "ours", true), transaction(t, "stranger", true), transaction(t, "ours", false)
@@ -94,6 +113,10 @@ func TestSearch(t *testing.T) {
 	mute.readFails = true
 	forgets := honest(ours)
 	forgets.has = nil
+	mutedFirst := honest()
+	mutedFirst.firstFails = true
+	stranger2 := honest(stranger) // lists, and then fails
+	stranger2.readFails = true
 	for name, x := range map[string]struct {
 		nodes nodes
 		found bool
@@ -112,11 +135,19 @@ func TestSearch(t *testing.T) {
 		"one invents it":                         {nodes{honest(invented), honest(), honest()}, false, nil},
 		"one node lists an unknown transaction":  {nodes{forgets, honest(), honest()}, false, nil},
 		"two nodes list an unknown transaction":  {nodes{forgets, forgets, honest()}, false, search.ErrUnread},
-		"it has failed":                          {nodes{honest(&failed), honest(&failed), down}, false, nil},
-		"one says that it has failed":            {nodes{honest(&failed), honest(ours), honest(ours)}, true, nil},
-		"one says that it has not failed":        {nodes{honest(&failed), honest(&failed), honest(ours)}, false, nil},
+		"none has the blocks":                    {nodes{honest().from(101), honest().from(101), honest().from(101)}, false, search.ErrHistory},
+		"one has the blocks":                     {nodes{honest(), honest().from(101), honest().from(101)}, false, search.ErrHistory},
+		"one has the blocks, one is down":        {nodes{honest(), honest().from(101), down}, false, search.ErrHistory},
+		"two have the blocks":                    {nodes{honest().from(100), honest().from(2), honest().from(101)}, false, nil},
+		"it is found without the blocks":         {nodes{honest(ours).from(101), honest().from(101), honest().from(101)}, true, nil},
+		"two that have the blocks do not say so": {nodes{mutedFirst, mutedFirst, honest()}, false, search.ErrNodes},
+		// The node that could deny it has not answered about it, and the other two lack the blocks.
+		"the one with the blocks fails":   {nodes{stranger2, honest(stranger).from(101), honest(stranger)}, false, search.ErrHistory},
+		"it has failed":                   {nodes{honest(&failed), honest(&failed), down}, false, nil},
+		"one says that it has failed":     {nodes{honest(&failed), honest(ours), honest(ours)}, true, nil},
+		"one says that it has not failed": {nodes{honest(&failed), honest(&failed), honest(ours)}, false, nil},
 	} {
-		s := search.Search{Ours: func(message []byte) bool { return slices.Equal(message, ours.Tx.Signed) }}
+		s := search.Search{Since: 100, Ours: func(message []byte) bool { return slices.Equal(message, ours.Tx.Signed) }}
 		r, err := s.Run(t.Context(), x.nodes)
 		if (r.Found != nil) != x.found || !errors.Is(err, x.err) || x.found && r.Found.Signature() != ours.Signature() {
 			t.Errorf("%s: %+v, %v", name, r, err)

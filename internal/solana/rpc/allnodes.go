@@ -35,9 +35,10 @@ func position(result json.RawMessage) (p Position, err error) {
 	return Position{*v.Slot, *v.Height}, nil
 }
 
-// Position returns the end of the chain, slot and height as of one moment.
+// Position returns the end of the chain, slot and height as of one moment, from one of the
+// available nodes.
 func (c *Client) Position(ctx context.Context, level Commitment) (Position, error) {
-	return call(ctx, c, true, "getEpochInfo", position, object{"commitment": level})
+	return callOn(ctx, c, c.planAtRandom(), true, "getEpochInfo", position, object{"commitment": level})
 }
 
 // NodeStatuses is one node's answer about the chain and some transactions.
@@ -47,14 +48,41 @@ type NodeStatuses struct {
 	// Err, if set, is why the node did not answer; all other fields are zero then.
 	Err error
 	// Finalized was the node's finalized position before it was asked for the statuses,
-	// Tip the height of its newest block, First the first slot that it still has.
+	// Tip the height of its newest block.
 	Finalized Position
 	Tip       uint64
-	First     uint64
 	// Slot is the slot of Statuses, which are in the order of the request.
 	Slot     uint64
 	Statuses []Status
+	// First is the first block that it still had after that.
+	First FirstBlock
 }
+
+// FirstBlock is the oldest block that a node still has. It has all newer ones too, unless
+// it began again from a newer snapshot and kept its old blocks, which no node reports.
+type FirstBlock struct {
+	Slot uint64
+	// Height is the number of blocks below it, Time its time in seconds of Unix time; 0 =
+	// unknown.
+	Height uint64
+	Time   int64
+}
+
+// All reports whether the node has every block of the chain.
+func (f *FirstBlock) All() bool { return f.Slot <= 1 }
+
+// HasLife reports whether the node has every block in which a transaction can be: those
+// after the block of its blockhash, life blocks below its last valid height. A slot's
+// number says nothing about that, because slots are skipped.
+func (f *FirstBlock) HasLife(lastValid, life uint64) bool {
+	return f.All() || f.Height > 0 && lastValid >= life && f.Height <= lastValid-life
+}
+
+// HasSince reports whether the node has every block since a time, in seconds of Unix time.
+func (f *FirstBlock) HasSince(unix int64) bool { return f.All() || f.Time > 0 && f.Time <= unix }
+
+// HasSlot reports whether the node has every block from a slot on.
+func (f *FirstBlock) HasSlot(slot uint64) bool { return f.Slot <= max(slot, 1) }
 
 // StatusesFromAll asks every node, concurrently and once, for up to MaxStatusesPerCall
 // transactions, old ones too. The results are in the order of the options. An empty
@@ -69,7 +97,8 @@ func (c *Client) StatusesFromAll(ctx context.Context, list []solana.Signature) (
 }
 
 // nodeStatuses asks one node. The position comes first, so the statuses are at least as
-// new if their slot is.
+// new if their slot is; the first block comes last, so that the node still had all of them
+// when it searched for the statuses.
 func (c *Client) nodeStatuses(ctx context.Context, u *upstream, list []solana.Signature) NodeStatuses {
 	v := NodeStatuses{Upstream: u.name}
 	v.Err = firstError(
@@ -81,10 +110,6 @@ func (c *Client) nodeStatuses(ctx context.Context, u *upstream, list []solana.Si
 			v.Tip, err = callNode(ctx, c, u, "getBlockHeight", number, object{"commitment": Processed})
 			return err
 		},
-		func() (err error) {
-			v.First, err = callNode(ctx, c, u, "getFirstAvailableBlock", number)
-			return err
-		},
 		func() error {
 			if len(list) == 0 {
 				return nil
@@ -93,11 +118,80 @@ func (c *Client) nodeStatuses(ctx context.Context, u *upstream, list []solana.Si
 			v.Slot, v.Statuses = a.slot, a.statuses
 			return err
 		},
+		func() (err error) {
+			v.First, err = firstBlock(ctx, c, u)
+			return err
+		},
 	)
 	if v.Err != nil {
 		return NodeStatuses{Upstream: u.name, Err: v.Err}
 	}
 	return v
+}
+
+// firstBlock returns the first block of one node. Its height does not change, so a node is
+// asked for it once. A node that does not return the block has an unknown height.
+func firstBlock(ctx context.Context, c *Client, u *upstream) (FirstBlock, error) {
+	slot, err := callNode(ctx, c, u, "getFirstAvailableBlock", number)
+	f := FirstBlock{Slot: slot}
+	if err != nil || f.All() {
+		return f, err
+	}
+	if last := u.firstBlock(); last.Slot == slot {
+		return last, nil
+	}
+	options := object{"commitment": Finalized, "transactionDetails": "none", "rewards": false, "maxSupportedTransactionVersion": 1}
+	got, err := callNode(ctx, c, u, "getBlock", blockOf(slot), slot, options)
+	if err != nil {
+		return f, nil //nolint:nilerr // it may have deleted the block meanwhile
+	}
+	u.setFirstBlock(got)
+	return got, nil
+}
+
+// blockOf returns the parser of getBlock's result.
+func blockOf(slot uint64) func(json.RawMessage) (FirstBlock, error) {
+	return func(result json.RawMessage) (f FirstBlock, err error) {
+		v, err := into[*struct {
+			Height *uint64 `json:"blockHeight"`
+			Time   *int64  `json:"blockTime"`
+		}](result)
+		switch {
+		case err != nil:
+			return f, err
+		case v == nil || v.Height == nil:
+			return f, errMissing
+		case *v.Height > slot:
+			return f, fmt.Errorf("height %d at slot %d: %w", *v.Height, slot, errMismatch)
+		}
+		f.Slot, f.Height = slot, *v.Height
+		if v.Time != nil {
+			f.Time = *v.Time
+		}
+		return f, nil
+	}
+}
+
+// NodeFirstBlock is one node's answer about its first block.
+type NodeFirstBlock struct {
+	Upstream string
+	// Err, if set, is why First is zero.
+	Err   error
+	First FirstBlock
+}
+
+// FirstBlockFromAll asks every node, concurrently and once, for the first block that it
+// still has. The results are in the order of the options. Errors: the context's once it
+// has ended; a node's own is in its result.
+func (c *Client) FirstBlockFromAll(ctx context.Context) ([]NodeFirstBlock, error) {
+	e := allNodes[NodeFirstBlock]{client: c, ask: func(ctx context.Context, u *upstream, _ int) NodeFirstBlock {
+		first, err := firstBlock(ctx, c, u)
+		if err != nil {
+			first = FirstBlock{}
+		}
+		return NodeFirstBlock{u.name, err, first}
+	}}
+	return e.Run(ctx)
 }
 
 // firstError runs the steps until one fails.
@@ -347,6 +441,8 @@ type NodeHistory struct {
 	Err error
 	// List is all finalized transactions that contain the account, newest first.
 	List []SignatureInfo
+	// First is the first block that the node still had after it listed them.
+	First FirstBlock
 }
 
 // SignaturesFromAll asks the nodes of some results, concurrently, for all finalized
@@ -362,7 +458,13 @@ func (c *Client) SignaturesFromAll(ctx context.Context, a solana.Address, views 
 		case views[i].Err != nil:
 			h.Err = views[i].Err
 		default:
-			h.List, h.Err = c.history(ctx, u, a, views[i].Finalized.Slot, most)
+			list, err := c.history(ctx, u, a, views[i].Finalized.Slot, most)
+			if err == nil {
+				h.First, err = firstBlock(ctx, c, u)
+			}
+			if h.Err = err; err == nil {
+				h.List = list
+			}
 		}
 		return h
 	}}

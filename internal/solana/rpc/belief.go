@@ -1,7 +1,9 @@
 package rpc
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/ledger"
@@ -172,4 +174,55 @@ func differenceIn(list []nodeTransaction) string {
 		}
 	}
 	return ""
+}
+
+// maxHeightSpread bounds how far apart the heights are that nodes report at one time, in
+// blocks (our choice). A node that reports a greater one cannot keep a transaction from
+// expiring.
+const maxHeightSpread = 64
+
+// blockhashVote is one node's answer about an offered blockhash.
+type blockhashVote struct {
+	err   error
+	valid contextual[bool]
+	// newest is the node's own blockhash. It was asked for after valid, so its last valid
+	// height is no less than that of a valid offer.
+	newest Blockhash
+}
+
+// commonHeight returns a last valid height of the offered blockhash that is no lower than
+// the true one: the greatest of those of a majority of all nodes, each of which has the
+// blockhash in a block. At least one of them is honest, so it is no lower; and because they
+// are close together, it is hardly greater. ok is false if there is no such majority.
+func commonHeight(votes []blockhashVote) (height uint64, ok bool) {
+	var heights []uint64
+	for i := range votes {
+		if v := &votes[i]; v.err == nil && v.valid.Value {
+			heights = append(heights, v.newest.LastValidBlockHeight)
+		}
+	}
+	slices.Sort(heights)
+	majority := len(votes)/2 + 1
+	for i := 0; i+majority <= len(heights); i++ {
+		if top := heights[i+majority-1]; top-heights[i] <= maxHeightSpread {
+			return top, true
+		}
+	}
+	return 0, false
+}
+
+// nextOffer returns the newest blockhash of one of the nodes that answer, in turn; false if
+// none does.
+func nextOffer(votes []blockhashVote, turn int) (Blockhash, bool) {
+	var list []Blockhash
+	for i := range votes {
+		if votes[i].err == nil && votes[i].newest.Hash != (solana.Hash{}) {
+			list = append(list, votes[i].newest)
+		}
+	}
+	if len(list) == 0 {
+		return Blockhash{}, false
+	}
+	slices.SortStableFunc(list, func(a, b Blockhash) int { return cmp.Compare(a.LastValidBlockHeight, b.LastValidBlockHeight) })
+	return list[turn%len(list)], true
 }

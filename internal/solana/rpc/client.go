@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -48,6 +49,10 @@ type Client struct {
 	fetching sync.Mutex
 	hashMu   sync.Mutex
 	hash     Blockhash
+	// offered is the blockhash that the nodes vote on next, and offers counts them; see
+	// latest. fetching guards both.
+	offered Blockhash
+	offers  int
 }
 
 // New returns a client. It calls no node. Errors: [ErrOptions].
@@ -130,8 +135,13 @@ func (c *Client) plan() []*upstream {
 }
 
 // planInTurn is plan in the order of rotation.
-func (c *Client) planInTurn() []*upstream {
-	order := c.rotation()
+func (c *Client) planInTurn() []*upstream { return c.planOf(c.rotation()) }
+
+// planAtRandom is plan, but begins with any of the available nodes, so that no node decides
+// alone, call after call, what becomes of a transaction.
+func (c *Client) planAtRandom() []*upstream { return c.planOf(c.order(rand.IntN)) }
+
+func (c *Client) planOf(order []int) []*upstream {
 	tries := make([]*upstream, c.options.Attempts)
 	for i := range tries {
 		tries[i] = c.upstreams[order[i%len(order)]]
@@ -142,6 +152,12 @@ func (c *Client) planInTurn() []*upstream {
 // rotation returns the numbers of all nodes in the order in which a call asks one after
 // another: the available ones, each call beginning with another of them, then the rest.
 func (c *Client) rotation() []int {
+	return c.order(func(n int) int { return int(c.turns.Add(1) % uint64(n)) })
+}
+
+// order returns the numbers of the available nodes, beginning with the one that choose
+// returns, then the rest.
+func (c *Client) order(choose func(n int) int) []int {
 	now, best := time.Now(), c.bestSlot()
 	order, last := make([]int, 0, len(c.upstreams)), []int(nil)
 	for i, u := range c.upstreams {
@@ -152,7 +168,7 @@ func (c *Client) rotation() []int {
 		}
 	}
 	if n := len(order); n > 0 {
-		first := int(c.turns.Add(1) % uint64(n))
+		first := choose(n)
 		order = append(append(make([]int, 0, len(c.upstreams)), order[first:]...), order[:first]...)
 	}
 	return append(order, last...)

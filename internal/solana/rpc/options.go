@@ -1,8 +1,8 @@
 // Package rpc is a JSON-RPC client over several Solana nodes.
 //
 // A node may be slow, behind, rate limited, down, or wrong. Each call tries one node
-// after another, in the order of the configuration, with those that were recently
-// unavailable or behind last. A read that takes longer than usual is sent to a second
+// after another, in the order of the configuration or in turn, with those that were
+// recently unavailable or behind last. A read that takes longer than usual is sent to a second
 // node as well, and the first valid answer counts. An answer is validated while another
 // node can still be asked.
 //
@@ -96,7 +96,7 @@ func DefaultOptions() Options {
 		Timeout: 8 * time.Second, AttemptTimeout: 4 * time.Second, DialTimeout: 2 * time.Second,
 		Attempts: 3, HedgeAfter: 300 * time.Millisecond, Backoff: 50 * time.Millisecond,
 		MaxAnswer: 8 << 20, MaxConnections: 64, MaxLag: 40,
-		ProbeEvery: 2 * time.Second, BlockhashEvery: time.Second, MaxBlockhashAge: 15 * time.Second,
+		ProbeEvery: 2 * time.Second, BlockhashEvery: 2 * time.Second, MaxBlockhashAge: 15 * time.Second,
 		BlockhashCommitment: Finalized,
 	}
 }

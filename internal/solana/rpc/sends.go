@@ -26,8 +26,8 @@ type SendOptions struct {
 	MinSlot uint64
 }
 
-// Send sends a signed transaction's exact bytes to one node, and to the next one if
-// that fails, which is safe because the same bytes can land only once. The node does
+// Send sends a signed transaction's exact bytes to one of the available nodes, another one
+// in each call, and to the next one if that fails, which is safe because the same bytes can land only once. The node does
 // not retry by itself: the caller sends again until the transaction is finalized or has
 // expired. After an error of kind [Down] or [WrongAnswer] the transaction may still
 // land. Errors: [Error], [ErrUnsigned], those of tx.Decode.
@@ -45,7 +45,7 @@ func (c *Client) Send(ctx context.Context, raw []byte, o SendOptions) (solana.Si
 	if o.MinSlot > 0 {
 		options["minContextSlot"] = o.MinSlot
 	}
-	return call(ctx, c, false, "sendTransaction", func(result json.RawMessage) (solana.Signature, error) {
+	return callOn(ctx, c, c.planAtRandom(), false, "sendTransaction", func(result json.RawMessage) (solana.Signature, error) {
 		text, err := into[string](result)
 		if err != nil {
 			return want, err
@@ -77,12 +77,12 @@ type Simulation struct {
 	Slot   uint64
 }
 
-// Simulate runs a transaction without effect. Success proves nothing about its
+// Simulate runs a transaction without effect, on one of the available nodes. Success proves nothing about its
 // signatures, unless they are verified.
 func (c *Client) Simulate(ctx context.Context, raw []byte, o SimulateOptions) (Simulation, error) {
 	o.Level = cmp.Or(o.Level, Confirmed)
 	options := object{"encoding": "base64", "commitment": o.Level, "sigVerify": o.Verify, "replaceRecentBlockhash": o.ReplaceBlockhash}
-	return call(ctx, c, true, "simulateTransaction", func(result json.RawMessage) (s Simulation, err error) {
+	return callOn(ctx, c, c.planAtRandom(), true, "simulateTransaction", func(result json.RawMessage) (s Simulation, err error) {
 		v, err := withContext[*struct {
 			Err   json.RawMessage `json:"err"`
 			Logs  []string        `json:"logs"`
@@ -115,13 +115,13 @@ type Status struct {
 }
 
 // Statuses returns the status of up to MaxStatusesPerCall transactions, in the same
-// order, and their slot. search includes old ones, which is slow. Errors: [Error],
+// order, and their slot, from one of the available nodes. search includes old ones, which is slow. Errors: [Error],
 // [ErrTooMany].
 func (c *Client) Statuses(ctx context.Context, list []solana.Signature, search bool) ([]Status, uint64, error) {
 	if len(list) > MaxStatusesPerCall {
 		return nil, 0, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
 	}
-	a, err := call(ctx, c, true, "getSignatureStatuses", statusesOf(len(list)), texts(list), object{"searchTransactionHistory": search})
+	a, err := callOn(ctx, c, c.planAtRandom(), true, "getSignatureStatuses", statusesOf(len(list)), texts(list), object{"searchTransactionHistory": search})
 	return a.statuses, a.slot, err
 }
 

@@ -30,6 +30,7 @@ type upstream struct {
 
 	mu     sync.Mutex
 	health health
+	first  FirstBlock // the last one that it returned
 }
 
 // health is guarded by upstream.mu.
@@ -244,6 +245,18 @@ func (u *upstream) setSlot(slot uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.health.slot = slot
+}
+
+func (u *upstream) firstBlock() FirstBlock {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.first
+}
+
+func (u *upstream) setFirstBlock(f FirstBlock) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.first = f
 }
 
 func (u *upstream) snapshot() health {
