@@ -218,7 +218,7 @@ func TestInventedHistory(t *testing.T) {
 		for at := range 3 {
 			inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
 				k, m := b.forgeKind(cosign.Cosign, 1, 100)
-				b.crowd(m.reference, 2)
+				b.strangers(m.reference, 2)
 				b.world.nodes[at].set(liar)
 				b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 				b.track(k)
@@ -247,7 +247,7 @@ func TestInventedHistory(t *testing.T) {
 func TestHiddenFromMost(t *testing.T) {
 	inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, m := b.forge(1, 100)
-		b.crowd(m.reference, 3)
+		b.strangers(m.reference, 3)
 		b.world.land(m, startSlot+50, false)
 		b.world.nodes[0].set(faults{hides: true})
 		b.world.nodes[1].set(faults{hides: true})
