@@ -27,8 +27,8 @@ func TestSettlementConfigurationRefused(t *testing.T) {
 		text string
 		want []string
 	}{
-		"no URL":           {"chain: {rpc_urls: 'https://a.example, " + secret + "'}", []string{"chain.rpc_urls", "number 2"}},
-		"another scheme":   {"chain: {rpc_urls: 'wss://a.example/" + secret + "'}", []string{"chain.rpc_urls", "number 1", "https"}},
+		"no URL":           {"chain: {rpc_urls: 'https://a.example, " + secret + "'}", []string{"chain.rpc_urls", "URL 2"}},
+		"another scheme":   {"chain: {rpc_urls: 'wss://a.example/" + secret + "'}", []string{"chain.rpc_urls", "URL 1", "https"}},
 		"no host":          {"chain: {rpc_urls: 'https:///" + secret + "'}", []string{"chain.rpc_urls"}},
 		"bad escape":       {"chain: {rpc_urls: 'https://a.example/%zz" + secret + "'}", []string{"chain.rpc_urls"}},
 		"too many nodes":   {"chain: {rpc_urls: '" + strings.Join(urls, ",") + "'}", []string{"chain.rpc_urls", "0 to 16"}},
