@@ -72,7 +72,8 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 // hotFunctions run for a participant's command. The compiler must not move any of their
 // variables to the heap.
 var hotFunctions = map[string][]string{
-	"state.go": {"State.Apply", "emitReference", "State.expire", "State.orderExpiresAt", "State.expiresAt", "State.reject"},
+	"apply.go": {"State.Apply", "emitReference", "State.expire"},
+	"state.go": {"State.orderExpiresAt", "State.expiresAt", "State.reject"},
 	"state_orders.go": {
 		"State.newOrder", "State.admit", "tradeRejection", "State.amendOrder", "State.cancelOrder", "State.rejectCancel",
 		"State.massCancel", "State.cancelAll", "checkShape", "explainShape", "checkAmend",

@@ -128,7 +128,7 @@ func TestMarketDataRefused(t *testing.T) {
 		{"262=r|263=1|264=1|265=1|547=Y|" + rest, "C", `UNSUPPORTED: MDImplicitDelete (547) "Y": only N`},
 		{"262=r|263=1|264=1|265=1|" + rest + "386=1|336=X|", "9", `UNSUPPORTED: TradingSessionID (336) "X": not supported, there is only one trading session`},
 		{"262=r|263=1|264=1|265=1|" + rest + "815=1|", "", `UNSUPPORTED: ApplQueueAction (815) "1": only 0`},
-		{"262=r|263=1|264=1|265=1|" + rest + "812=9|", "", `UNSUPPORTED: ApplQueueMax (812) "9"`},
+		{"262=r|263=1|264=1|265=1|" + rest + "812=9|", "", `UNSUPPORTED: ApplQueueMax (812) "9": a limit of the queue is not supported`},
 		{"262=r|263=0|264=1|267=0|146=1|55=SLUSD/USDC|", "", "MISSING_FIELD: Symbol (55) and MDEntryType (269)"},
 		{"262=r|263=2|264=1|" + rest, "", `UNKNOWN_SUBSCRIPTION: MDReqID (262) "r"`},
 	} {

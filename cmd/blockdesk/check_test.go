@@ -109,7 +109,7 @@ func TestCheckAndServeRefuseAlike(t *testing.T) {
 		{"another key", mints + "chain: {rpc_urls: 'http://127.0.0.1:1'}\n", "settle.key_file=" + key + " settle.desk=" + demo.Address(demo.Desk), "settle.key_file: the key is that of "},
 		{"two keys", "", "settle.key_file=a settle.signer_socket=b", "settle.key_file and settle.signer_socket: set one of them"},
 		{"a socket's path", "", "settle.signer_socket=" + strings.Repeat("s", 108), "settle.signer_socket: "},
-		{"a node of Solana", "", "chain.rpc_urls=wss://a.example/secret", "chain.rpc_urls: number 1 is not"},
+		{"a node of Solana", "", "chain.rpc_urls=wss://a.example/secret", "chain.rpc_urls: URL 1 of the list is not"},
 		{"a demo on a public chain", "", "--demo chain.rpc_urls=https://a.example", "chain.rpc_urls: --demo"},
 		{"a demo on all addresses", "", "--demo listen.ws=0.0.0.0:0", "--demo serves loopback addresses only"},
 		{"a mirror of nothing", "mirror: {pairs: [{symbol: SLUSD/USDC, base_mint: " + demo.Address(demo.MintSLUSD) + ", quote_mint: " + demo.Address(demo.MintUSDC) + "}]}\n", "mirror.rpc_urls=http://127.0.0.1:1", "mirror.pairs[0].symbol: "},

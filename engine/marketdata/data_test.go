@@ -386,4 +386,3 @@ func TestMarketDataAllocations(t *testing.T) {
 		t.Fatalf("Flush of one side: %v allocations, want the view and the side", n)
 	}
 }
-

@@ -171,4 +171,3 @@ func TestRestoreMirroredDataRefuses(t *testing.T) {
 		t.Errorf("the snapshot itself: %v", err)
 	}
 }
-

@@ -87,7 +87,7 @@ func TestDecodeNewRefuses(t *testing.T) {
 		{"44=1.23456", 11, `INVALID_FIELD: Price (44) "1.23456": more fractional digits than the field has`},
 		{"44=NaN", 11, `INVALID_FIELD: Price (44) "NaN": not a plain decimal number`},
 		{"59=2", 11, `UNSUPPORTED: TimeInForce (59) "2": must be 0 (day), 1 (GTC), 3 (IOC), 4 (FOK) or 6 (GTD)`},
-		{"59=11", 11, `UNSUPPORTED: TimeInForce (59) "11"`},
+		{"59=11", 11, `UNSUPPORTED: TimeInForce (59) "11": must be one character`},
 		{"59=6", 99, `MISSING_FIELD: ExpireTime (126) or ExpireDate (432): TimeInForce (59) 6 needs one`},
 		{"126=20261121-01:02:03", 99, `INVALID_FIELD: ExpireTime (126), ExpireDate (432): only with TimeInForce (59) 6`},
 		{"59=6|126=tomorrow", 99, `INVALID_FIELD: ExpireTime (126) "tomorrow": must be YYYYMMDD-HH:MM:SS[.sss]`},

@@ -123,10 +123,10 @@ func TestAdminConnectionLimit(t *testing.T) {
 func TestAdminOptions(t *testing.T) {
 	fine := func() error { return nil }
 	for name, o := range map[string]Options{
-		"has no name": {Ready: []Check{{Err: fine}}},
-		"no function": {Ready: []Check{{Name: "x"}}},
-		"named twice": {Ready: []Check{{Name: "x", Err: fine}, {Name: "x", Err: fine}}},
-		"negative":    {ShutdownTimeout: -1},
+		"has no name":          {Ready: []Check{{Err: fine}}},
+		"no function":          {Ready: []Check{{Name: "x"}}},
+		"two readiness checks": {Ready: []Check{{Name: "x", Err: fine}, {Name: "x", Err: fine}}},
+		"negative":             {ShutdownTimeout: -1},
 		"metrics": {Addr: "127.0.0.1:0", Collectors: []prometheus.Collector{
 			prometheus.NewGauge(prometheus.GaugeOpts{Name: "twice"}), prometheus.NewGauge(prometheus.GaugeOpts{Name: "twice"}),
 		}},

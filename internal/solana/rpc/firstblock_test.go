@@ -17,11 +17,13 @@ func TestFirstBlock(t *testing.T) {
 		calls       string // of two questions
 	}{
 		"pruned": {
-			"700", `{"blockHeight":600,"blockTime":1700000000}`, rpc.FirstBlock{Slot: 700, Height: 600, Time: 1700000000},
+			"700", `{"blockHeight":600,"blockTime":1700000000}`,
+			rpc.FirstBlock{Slot: 700, Height: 600, Time: 1700000000},
 			"getFirstAvailableBlock getBlock getFirstAvailableBlock",
 		},
 		"without a time": {
-			"700", `{"blockHeight":600,"blockTime":null}`, rpc.FirstBlock{Slot: 700, Height: 600},
+			"700", `{"blockHeight":600,"blockTime":null}`,
+			rpc.FirstBlock{Slot: 700, Height: 600},
 			"getFirstAvailableBlock getBlock getFirstAvailableBlock",
 		},
 		"the whole chain": {"0", `null`, rpc.FirstBlock{}, "getFirstAvailableBlock getFirstAvailableBlock"},
