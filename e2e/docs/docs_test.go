@@ -300,7 +300,7 @@ func TestDocumentsCanFail(t *testing.T) {
 		{"python3 nobody.py", "nobody runs this line"},
 		{"blockdesk fix sessions|nobody", "unknown command"},
 		{"npm run nothing", "no script nothing"},
-		{"curl -s http", "stands in no fenced block"},
+		{"curl -s http", "is in no fenced block"},
 		{"blockdesk version", "no PowerShell"},
 		{"test -e no-such-file", "status 1"},
 		{"blockdesk version --no-such-flag", "unknown flag: --no-such-flag"},
