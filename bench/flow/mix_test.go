@@ -109,7 +109,7 @@ func TestMixPaths(t *testing.T) {
 func TestMixOptionsOutOfRange(t *testing.T) {
 	for _, o := range []MixOptions{
 		{Resting: -1},
-		{Resting: book.DefaultMaxOrders},
+		{Resting: book.MaxMaxOrders/4 + 1},
 		{Ticks: 1},
 		{Ticks: mixMiddle + 1},
 		{Participants: engine.MaxParticipants + 1},

@@ -18,7 +18,7 @@ func (c *conformance) stream(o *openapitest.Operation, address string) {
 	c.send("HEAD", address, o.Path, o.Path, "")
 	for _, query := range []string{
 		"", "?symbols=" + programtest.Symbol, "?symbol=92C%2fSLUSD&channels=l2,trades&depth=100", "?channels=tickets&other=1",
-		"?last_event_id=e1-1", "?last_event_id=nothing",
+		"?symbols=" + programtest.Symbol + "&channels=l3", "?last_event_id=e1-1", "?last_event_id=nothing",
 	} {
 		c.opens(o, address, query)
 	}
@@ -28,7 +28,7 @@ func (c *conformance) stream(o *openapitest.Operation, address string) {
 		"?symbols=A/B":                           {"UNKNOWN_SYMBOL", "unknown_symbol"},
 		"?symbols=" + programtest.Symbol + ",":   {"UNKNOWN_SYMBOL", "unknown_symbol"},
 		"?symbol=slusd/usdc":                     {"UNKNOWN_SYMBOL", "unknown_symbol"},
-		"?channels=l3":                           {"INVALID_FIELD", "unknown_channel"},
+		"?channels=l9":                           {"INVALID_FIELD", "unknown_channel"},
 		"?depth=20":                              {"INVALID_FIELD", "unknown_depth"},
 		"?depth=10&depth=10":                     {"INVALID_FIELD", "repeated"},
 		"?symbol=A/B&symbols=A/B":                {"INVALID_FIELD", "repeated"},
