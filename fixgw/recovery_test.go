@@ -138,9 +138,9 @@ func TestChangeRefused(t *testing.T) {
 	// Another session's order is not to be had, by either name.
 	tk.send("F", "11=x|41=a|37="+id+"|55=SLUSD/USDC|54=1|"+now60)
 	tk.want("35=9 11=x 41=a 102=1 37=NONE 39=8")
-	// By OrderID alone; the report has what was sent.
+	// By OrderID alone; the report names what was replaced.
 	mm.send("F", "11=f|41=whatever|37="+id+"|55=SLUSD/USDC|54=1|"+now60)
-	mm.want("35=8 11=f 41=whatever 150=4")
+	mm.want("35=8 11=f 41=a 150=4")
 }
 
 // TestChangeTooLate: an F and a G that reach the engine after the order has

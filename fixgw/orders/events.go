@@ -92,7 +92,7 @@ func (f *Reporter) cancelled(e *event.Event) {
 	}
 	answers := f.out.Command.Names(o.ID) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)
 	if answers {
-		r.ClOrdID, r.OrigClOrdID = f.out.Command.ClOrdID(), f.origClOrdID(o)
+		r.ClOrdID, r.OrigClOrdID = f.out.Command.ClOrdID(), []byte(o.ClOrdID)
 	}
 	f.text = append(f.text[:0], reason.String()...)
 	own := reason == event.ReasonUser || reason == event.ReasonQuoteReplaced // not of an earlier mass cancel or expiry
@@ -121,7 +121,7 @@ func (f *Reporter) amended(e *event.Event) {
 	r := wire.ExecutionReport{ExecType: wire.ExecReplaced}
 	was, orig := o.ClOrdID, []byte(nil)
 	if answers {
-		orig = f.origClOrdID(o)
+		orig = []byte(o.ClOrdID)
 	}
 	o.owner.mu.Lock()
 	o.Leaves = e.Qty
@@ -146,17 +146,6 @@ func (f *Reporter) amended(e *event.Event) {
 		r.Text = f.text
 	}
 	f.report(e, o, r, answers)
-}
-
-// origClOrdID returns the OrigClOrdID (41) of the command, an F or G: as it was sent, which
-// may be an older ClOrdID, or any text where OrderID (37) names the order. After a crash it is
-// the order's present ClOrdID.
-func (f *Reporter) origClOrdID(o *order) []byte {
-	r, ok := o.owner.Find(string(f.out.Command.ClOrdID()))
-	if ok && r.Target != "" && len(r.Target) <= wire.MaxClOrdID {
-		return wire.AppendText(nil, r.Target)
-	}
-	return []byte(o.ClOrdID)
 }
 
 // orderTerms returns the terms of the command's order; s has sent it.

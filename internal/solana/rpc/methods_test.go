@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -216,13 +217,16 @@ func TestSendRefuses(t *testing.T) {
 // TestSendLost: a node takes the transaction and its answer is lost; the next node gets
 // the same bytes. Either node may be the first one.
 func TestSendLost(t *testing.T) {
+	var mu sync.Mutex // of firsts
 	firsts := map[string]bool{}
 	for range 1000 {
 		a, b := newNode(t, nil), newNode(t, nil)
 		reply := func(other *node, name string) func(http.ResponseWriter, asked) {
 			return func(w http.ResponseWriter, c asked) {
 				if len(other.calls()) == 0 {
+					mu.Lock()
 					firsts[name] = true
+					mu.Unlock()
 					panic(http.ErrAbortHandler)
 				}
 				result(`"`+signature.String()+`"`)(w, c)
@@ -237,7 +241,10 @@ func TestSendLost(t *testing.T) {
 		if len(first) == 0 || len(second) == 0 || string(first[0].Params[0]) != string(second[0].Params[0]) {
 			t.Errorf("%d and %d calls, of the same bytes?", len(first), len(second))
 		}
-		if len(firsts) == 2 {
+		mu.Lock()
+		both := len(firsts) == 2
+		mu.Unlock()
+		if both {
 			return
 		}
 	}
