@@ -266,6 +266,21 @@ func TestMirroredTokens(t *testing.T) {
 	}
 }
 
+// TestSettlementReadsObserved: an account that a pair's configuration describes keeps its role
+// where settlement has read it later.
+func TestSettlementReadsObserved(t *testing.T) {
+	s := newChainScene()
+	in := s.input(nil)
+	in.Tokens = []Token{{Symbol: "SLUSD", Decimals: 6, Mint: solana.Base58(sceneSLUSD)}}
+	in.Settlement = &Settlement{Balances: []desk.Balance{
+		{Asset: "SLUSD", Mint: solana.Base58(sceneSLUSD), Atoms: 5, Account: sceneReserve, Supply: 60, Slot: sceneSlot + 1},
+	}}
+	a := NewFacts(in).Tokens[0].Accounts[0]
+	if a.Role != GuaranteeReserve || a.Label != "the reserve" || a.Amount != 5 || a.Slot != sceneSlot+1 {
+		t.Errorf("the reserve is %+v", a)
+	}
+}
+
 // TestSettlementTokens: where no market is mirrored, supplies and the desk's accounts are
 // those that settlement has read.
 func TestSettlementTokens(t *testing.T) {
@@ -275,7 +290,7 @@ func TestSettlementTokens(t *testing.T) {
 	in.Tokens = []Token{{Symbol: "SLUSD", Decimals: 6, Mint: solana.Base58(sceneSLUSD)}, {Symbol: "92C", Decimals: 9}}
 	in.Settlement = &Settlement{Balances: []desk.Balance{
 		{Asset: "SOL", Atoms: 7, Slot: sceneSlot},
-		{Asset: "SLUSD", Mint: solana.Base58(sceneSLUSD), Atoms: 5, Account: market.Address(sceneReserve), Supply: 60, Slot: sceneSlot},
+		{Asset: "SLUSD", Mint: solana.Base58(sceneSLUSD), Atoms: 5, Account: sceneReserve, Supply: 60, Slot: sceneSlot},
 		{Asset: "stranger", Mint: solana.Base58(scene92C), Atoms: 9, Supply: 90, Slot: sceneSlot},
 	}}
 	tokens := NewFacts(in).Tokens

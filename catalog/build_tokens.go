@@ -25,7 +25,10 @@ func (b *builder) addReadings(tokens []Token) {
 			switch at := slices.IndexFunc(t.Accounts, func(o Account) bool { return o.Address == a.Address }); {
 			case at < 0:
 				t.Accounts = append(t.Accounts, a)
-			case slot > t.Accounts[at].Slot:
+			case slot <= t.Accounts[at].Slot:
+			case a.Role == DeskInventory: // what a pair's configuration says of it stays
+				t.Accounts[at].Amount, t.Accounts[at].Slot = a.Amount, slot
+			default:
 				t.Accounts[at] = a
 			}
 		}
@@ -42,7 +45,7 @@ func (b *builder) addReadings(tokens []Token) {
 		for i := range s.Balances {
 			a := &s.Balances[i]
 			add(a.Mint, a.Slot, market.Amount(a.Supply), Account{
-				Address: solana.Base58(solana.Address(a.Account)), Amount: market.Amount(a.Atoms), Role: DeskInventory, Label: "desk", Slot: a.Slot,
+				Address: solana.Base58(a.Account), Amount: market.Amount(a.Atoms), Role: DeskInventory, Label: "desk", Slot: a.Slot,
 			})
 		}
 	}

@@ -75,8 +75,8 @@ func TestAgreedAccounts(t *testing.T) {
 	} {
 		r.node = severalNodes{views: c.views}
 		err := r.checkPayer(t.Context(), &rfq.Payment{Rail: market.RailUSDC, Payer: payer})
-		if got := ""; err != nil {
-			if got = problemOfRefund(err); got != c.want {
+		if err != nil {
+			if got := problemOfRefund(err); got != c.want {
 				t.Errorf("%s: %s, %v", name, got, err)
 			}
 		} else if c.want != "" {

@@ -119,7 +119,7 @@ func (b *balances) read(ctx context.Context) error {
 			out = append(out, desk.Balance{Asset: "SOL", Atoms: held[i], Needed: b.sol + refunds[market.RailSOL], Slot: slot})
 		default:
 			mint := solana.Base58(w.mint)
-			one := desk.Balance{Asset: market.RailUSDC.String(), Mint: mint, Atoms: held[i], Needed: refunds[market.RailUSDC], Account: market.Address(w.address), Slot: slot}
+			one := desk.Balance{Asset: market.RailUSDC.String(), Mint: mint, Atoms: held[i], Needed: refunds[market.RailUSDC], Account: w.address, Slot: slot}
 			if w.base {
 				one.Asset, one.Instrument, one.Base, one.Needed = mint, w.instrument, true, v.Pair(w.instrument).Reserved
 				if err := b.report(v.Pair(w.instrument), held[i], slot); err != nil {

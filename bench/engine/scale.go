@@ -66,7 +66,7 @@ func scaleTo(r *bench.Report, o flow.MixOptions) error {
 	setup := mix.Setup()
 	name := fmt.Sprintf("%d instruments, %d participants, %d resting", max(o.Instruments, 1), max(o.Participants, flow.DefaultParticipants), mix.Resting())
 	commands := mix.Take(scaleCommands)
-	mix = nil // its memory is not the engine's
+	// The mix is not used any more, so its memory is not the engine's.
 	before := resident()
 	state := engine.NewState(engine.StateOptions{MaxOrders: 1 << 22})
 	sink, digest := ringSink(1<<12), uint64(0)
@@ -149,7 +149,6 @@ func growth(r *bench.Report) error {
 		return err
 	}
 	setup := mix.Setup()
-	mix = nil
 	state := engine.NewState(engine.StateOptions{MaxOrders: 1 << 22})
 	sink, hist := ringSink(1<<12), bench.NewHistogram()
 	runtime.LockOSThread()
