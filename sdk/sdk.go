@@ -1,5 +1,11 @@
-// Package sdk embeds the files that integrators download under /public-sdk/. It has
-// no logic.
+// Package sdk embeds the files that integrators download under /public-sdk/: the OpenAPI
+// and AsyncAPI documents, the FIX documents, and the Python and TypeScript SDKs. It has no
+// logic.
+//
+// The documents have the default addresses; package site replaces them with the service's
+// own. The SDKs' types are generated from the documents (make sdk), and tests compare the
+// documents with the answers of the running service, so an answer that is not documented
+// fails a test. The files are in the program; nothing is read from disk.
 package sdk
 
 import "embed"

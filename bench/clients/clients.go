@@ -1,9 +1,12 @@
-// Package clients runs many market-data clients in a process of their own, so that
-// their CPU time is not counted as the server's. They are cheap: no goroutine for each,
-// one epoll(7) a group, one buffer for all, and they parse only a message's header.
+// Package clients runs many market-data clients in a process of their own, so that their
+// CPU time is not counted as the server's. A group of clients has one goroutine, one
+// epoll(7) and one read buffer, and parses only the head of each message, because
+// thousands of clients share the machine with the server under test.
 //
-// The parent process sends one request at a time and reads one answer to each. Times
-// are of CLOCK_MONOTONIC, which all processes of a machine share.
+// The parent process sends one request at a time over a pipe and reads one answer to each:
+// join, follow a schedule, wait for a number of messages, leave. Times are of
+// CLOCK_MONOTONIC, which all processes of a machine share. A request that takes longer
+// than patience fails with ErrLate.
 package clients
 
 import (

@@ -1,4 +1,12 @@
-// Package cluster measures a group of nodes, followers, and instruments over groups.
+// Package cluster measures what it costs to outgrow one machine: a raft group of three
+// nodes, followers that replicate it over NATS, and instruments that are split over
+// several groups. It measures the time to an acknowledgement, the rate of commands, how
+// far a follower is behind, the time without a leader after a kill, and the memory and CPU
+// time of an instrument and of a FIX session, on which docs/scale.md is based.
+//
+// Each figure has a yardstick in the same run: one fdatasync on the same disk, or a single
+// node. All nodes share one machine and one disk, so the figures are of the software and
+// not of a network. No wait is longer than clusterPatience.
 package cluster
 
 import (

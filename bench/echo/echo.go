@@ -1,6 +1,10 @@
-// Package echo has the yardsticks of the FIX gateway: a raw TCP echo, and bare quickfix
-// acceptors that send every application message back. Each runs in
-// a process of its own, as the gateway does.
+// Package echo has the yardsticks of the FIX gateway: a raw TCP echo, which is the least
+// that any server can do, and two bare quickfix acceptors that send every application
+// message back. One of these is quickfix as it comes, with a store in memory and no log;
+// the other (Guarded) is tuned so that its session does not spin.
+//
+// Each runs in a process of its own, as the gateway does, and serves one client on a free
+// port of the loopback interface. None of them validates, stores or logs.
 package echo
 
 import (

@@ -1,5 +1,12 @@
-// Package engine measures the matching engine, its rings and its journal in this
-// process.
+// Package engine measures the matching engine in this process: the time to apply a
+// command, the time through both rings, long pauses while many orders end at once, the
+// growth with instruments, participants and orders (Benchmark), the journal beside bare
+// writes to the same disk (Durable), and the time to recover (Recovery).
+//
+// Commands come from package flow, so a run can be repeated. The yardstick is the bare
+// order book of package yardstick on the same commands, in alternating rounds; the medians
+// count. A run needs only a scratch folder, and for one part the recorded flow of the
+// arena.
 package engine
 
 import (

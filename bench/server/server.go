@@ -1,5 +1,11 @@
-// Package server runs the real program as a child process, so that benchmarks
-// and the recorded-flow player measure what users run, and can kill it.
+// Package server runs the real program as a child process, so that benchmarks, the player
+// of recorded flows and the end-to-end tests use what users run, and can stop, kill and
+// restart it.
+//
+// A Server is one process at a time on one data folder; a Group is the nodes of a raft
+// group on this machine. Driver and Line are minimal clients of FIX and HTTP whose own
+// cost is small. Ports are free ones that FreePort reserves until the child has bound
+// them. startTimeout and stopTimeout bound the waits.
 package server
 
 import (

@@ -1,4 +1,10 @@
-// Package settle measures the settlement of claims on a local chain.
+// Package settle measures the settlement of claims: a build, a submission, the proof of a
+// payment, and whole atomic trades until the chain has finalized them.
+//
+// The chain is the local one of package sandbox, which executes every transaction for
+// real. It runs in one process on the same cores as the service and its clients, with
+// slots of 100 ms, so the figures are lower bounds of what the service can do and include
+// no network. Requests in flight are bounded by settleFlight.
 package settle
 
 import (

@@ -1,6 +1,11 @@
-// Package sybil measures what clients can hold of a desk that prove no wallet: many client
-// addresses with many fresh keys reserve all that they can and pay nothing, while a buyer
-// with proof of its wallet reserves too.
+// Package sybil measures how much of a desk's capacity clients without proof of a wallet
+// can hold: many client addresses with many fresh keys reserve all that they can and pay
+// nothing, while a buyer with proof of its wallet reserves too.
+//
+// The desk has the default limits and settles on a local chain. The result is a graph of
+// the share that the attack holds, sampled every sampleEvery from the clients' own records
+// of what they were granted, and the share of the buyer's claims that succeeded. At most
+// maxClients addresses attack.
 package sybil
 
 import (

@@ -1,5 +1,11 @@
-// Package ws measures the feed: encoding, fan-out, idle and stalled clients, and the way
-// of an order to its update.
+// Package ws measures the feed: encoding, fan-out to many WebSocket clients and event
+// streams, the memory of idle clients, the effect of stalled clients on the others, and
+// the time from an order to its update.
+//
+// The feed runs in this process and its clients in another (package clients); for the last
+// part the whole program runs. The yardstick of a delivery is a raw write(2) of as many
+// bytes to as many connections, in alternating rounds. At most wsMostClients clients
+// connect.
 package ws
 
 import (

@@ -1,6 +1,11 @@
-// Package yardstick holds what the engine, the journal and the gateways
-// are measured against: the least work that could do the same job, without anything
-// that makes ours useful. It is not for use.
+// Package yardstick holds what the engine, the journal and the gateways are measured
+// against: the least work that could do the same job, without anything that makes ours
+// useful. Ladder is a bare order book that only matches; File is a preallocated file that
+// is only written, with a checksum, and synced.
+//
+// It is not for use: it checks no input and has no limits but the sizes that it was made
+// with. It must stay as fast as its author can make it, because a slow yardstick would
+// flatter the engine.
 package yardstick
 
 import "math/bits"

@@ -1,5 +1,11 @@
-// Command blockdesk runs the service and its tools: flags, printing and progress. The
-// packages below it get their options from here and read no flags and no environment.
+// Command blockdesk runs the service and its tools. This package owns the command tree:
+// flags, help, completion, printing, progress and exit codes. The packages below it get
+// their options from here and read no flags and no environment.
+//
+// Results go to standard output and everything else to standard error; with --json results
+// are JSON, and a failure is the last line of standard output. An interrupt ends a command
+// at its next step, a second one at once. Exit codes are constants (`blockdesk help
+// exit-codes`). Tests run the tree on a machine whose disk fails and whose clock jumps.
 package main
 
 import (

@@ -1,5 +1,10 @@
 // Package browsertest drives a headless Chromium with puppeteer, and checks the
 // accessibility of pages with axe.
+//
+// The browser runs in a Node process that reads one command a line and writes one answer a
+// line, of at most maxBrowserLine bytes. A Tab is one page; its test sends it scripts and
+// reads what they return. A test is skipped, with the command that installs what is
+// missing, where Node or Chromium is missing. The process ends with its test.
 package browsertest
 
 import (

@@ -1,5 +1,11 @@
-// Package chaintest runs a desk that settles on a local chain that the test controls,
-// and wallets that buy from it.
+// Package chaintest runs a desk that settles on a local chain that the test controls, and
+// wallets that buy from it. Tests of atomic and modular claims, refunds, crashes and chain
+// outages share it.
+//
+// A Rig is the service as a child process with the chain beside it. A Buyer has its own
+// key and its own client address, so rate limits do not join the tests, which run
+// concurrently. A test advances slots, and blocks are final after FinalizeSlots, so no
+// test waits for a real chain's time. Balances are compared to the atom (Moved).
 package chaintest
 
 import (

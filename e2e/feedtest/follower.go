@@ -1,6 +1,11 @@
 // Package feedtest follows the public feed for tests: message by message in the test
-// itself, and with npm clients in processes of their own. Its tapes of the journal are what
-// both are compared with.
+// itself, and with npm clients in processes of their own, which know only the published
+// documents.
+//
+// Both are compared with tapes: the trades and the final books that a replay of the
+// stopped server's journal gives, with the naive order book and without the feed's code. A
+// Follower loses messages on purpose and must notice and recover; its counts are in
+// Followed. A test is skipped where Node or the npm packages are missing.
 package feedtest
 
 import (

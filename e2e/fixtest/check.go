@@ -1,6 +1,11 @@
-// Package fixtest has participants that trade over FIX: a Trader records everything and
-// checks each report against the rules; a test reads the messages of a Session and a Firm
-// one by one.
+// Package fixtest has participants that trade over FIX. A Trader trades at random by a
+// seed, over as many connections as the test breaks, records everything, and checks each
+// report against the rules that must survive a crash; the first broken one is its
+// Violation. With a Session or a Firm a test reads messages one by one.
+//
+// After a crash ResolveRound sends every unanswered request again; then each trader knows
+// the final state of its orders, and CheckTrades compares both sides of every trade. At
+// most TraderWindow requests of a trader are unanswered at a time.
 package fixtest
 
 import (

@@ -1,5 +1,11 @@
-// Package programtest builds the program from this source tree, starts it and talks to
-// it: what the end-to-end tests of all subjects share.
+// Package programtest builds the program from this source tree, starts it and sends it
+// requests; the end-to-end tests of all subjects share it.
+//
+// The first test process builds it and the others wait; it is built again when a file that
+// it is made of has changed. Binary is the program as users have it; NodeBinary is
+// cmd/blockdesk's test binary, whose disk and clock can have simulated faults (Faults),
+// and which answers questions about the command tree. Ports are free ones that the system
+// chooses. Every wait ends with runtest.HangTimeout, every child with its test.
 package programtest
 
 import (

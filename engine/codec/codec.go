@@ -1,4 +1,10 @@
-// Package codec decodes snapshots: fields of fixed size, little-endian.
+// Package codec decodes snapshots of the engine's state and of its market data: fields of
+// fixed size, little-endian, one after the other.
+//
+// A Reader returns zeros past the end and sets Short, so that a caller decodes a whole
+// structure and checks once. Callers bound counts by what is left before they allocate,
+// and check values themselves. ErrSnapshot is a damaged snapshot, ErrVersion an intact one
+// of another version; both are wrapped by the callers' errors.
 package codec
 
 import (

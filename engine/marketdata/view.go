@@ -1,6 +1,12 @@
 // Package marketdata computes what readers see of a market, as a function of the events of
-// an engine: displayed book, last trades and 24 h ticker of every instrument. Data applies
-// events; a View is what it publishes.
+// an engine: displayed book, last trades and 24 h ticker of every instrument.
+//
+// Data applies events and belongs to one goroutine. Flush publishes a View of each
+// instrument that has changed; a View is immutable, so any number of readers share it
+// without a lock. Machines that have read the same journal have the same numbers.
+// Snapshots make a restart independent of the length of the journal.
+//
+// Limits: MaxDepth levels a side and MaxTape trades of a view. Costs are at Data.
 package marketdata
 
 import (

@@ -1,4 +1,11 @@
-// Package jsonscan reads JSON of clients without allocation.
+// Package jsonscan reads JSON of clients without allocation, for requests on the
+// WebSocket, where encoding/json would allocate for each message.
+//
+// A Scanner walks the text once and calls back for members and elements. It accepts
+// exactly the grammar of RFC 8259 and only valid UTF-8. It does not bound what it reads:
+// the caller limits the size of the text, passes a depth to Skip, and decides about
+// repeated names. After the first false the position is undefined. Results alias the text.
+// Not for concurrent use.
 package jsonscan
 
 import (

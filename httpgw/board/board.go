@@ -1,5 +1,11 @@
-// Package board embeds the built pages: the board, the wallet page and the operators' page. make board builds
-// them from src/ into dist/, which is committed, so that the program builds without Node.
+// Package board embeds the built pages: the board, the wallet page and the operators'
+// page. make board builds them from src/ into dist/, which is committed, so that the
+// program builds without Node.
+//
+// It has no logic and no state: Files returns the built files with their media types.
+// Package site serves the board and the wallet page, package admin the operators' page,
+// which is for the admin address only. A page loads nothing from another site, and its
+// requests go to the service that served it.
 package board
 
 import (

@@ -2,6 +2,10 @@
 // document with Redoc, whose bundle is patched to load nothing from other sites. make docs
 // builds it from src/ into dist/, which is committed, so that the program builds without
 // Node.
+//
+// It has no logic and no state. Package site serves the files and their
+// Content-Security-Policy. The page reads the document from the service that served it, so
+// it always shows the document of the running version.
 package reference
 
 import (

@@ -1,5 +1,10 @@
 // Package atomicfile replaces small files whole or not at all: it writes and syncs a new
-// file beside the old one and renames it.
+// file beside the old one and renames it. A crash leaves the old content or the new one.
+//
+// The folder is not synced: after a power failure the old content may return. So it is for
+// files that can be written again, such as addresses, tokens of a demo and test
+// certificates; what must survive belongs into the journal or a store. Files are readable
+// by their owner only.
 package atomicfile
 
 import (

@@ -1,9 +1,12 @@
-// Package ratelimit limits the rate of requests: a Bucket for one client, Buckets and
-// Windows for many clients in a table of fixed size. A request costs no allocation and
-// no timer.
+// Package ratelimit limits the rate of requests: a Bucket for one client; Buckets (token
+// buckets) and Windows (exact sliding minutes) for many clients in a table of fixed size.
+// A request costs no allocation and no timer.
 //
-// All times are nanoseconds of a clock that the caller passes, so tests need no real
-// time.
+// A client is an IPv4 address or an IPv6 /64. When the table is full, a new client
+// replaces the one that loses least, so the memory is bounded, and many new clients can
+// evict others but not lock them out. Tables are safe for concurrent use; a Bucket is for
+// one goroutine. All times are nanoseconds of a clock that the caller passes, so tests
+// need no real time.
 package ratelimit
 
 import "time"

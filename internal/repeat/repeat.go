@@ -1,4 +1,10 @@
-// Package repeat calls a function at a steady pace until a context ends.
+// Package repeat calls a function at a steady pace until a context ends: at once, then
+// once a period. It is for background work that must not pile up, such as refreshes and
+// watches.
+//
+// Calls never overlap and none is made up for: a call that takes longer than the period is
+// followed by the next one immediately, and the missed ones are dropped. The function gets
+// the context and must return when it ends; panics are its own.
 package repeat
 
 import (

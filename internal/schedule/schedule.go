@@ -1,6 +1,11 @@
 // Package schedule has a priority queue of items in the order in which they are due: a
 // binary heap whose items know their positions, so that one can be moved or removed in
-// logarithmic time.
+// logarithmic time. container/heap would need an interface value for each item and a
+// method set for each queue.
+//
+// A due number is a time, a slot or a height; equal ones are ordered by a tiebreak, so the
+// order is the same on every machine. The queue holds what its owner puts in: the owner
+// bounds it. It allocates only when it is longer than ever before. Not for concurrent use.
 package schedule
 
 // Queue holds items in the order of a due number (Unix nanoseconds, a slot, a height),

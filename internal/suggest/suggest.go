@@ -1,4 +1,10 @@
-// Package suggest finds the known name that is most like a mistyped one.
+// Package suggest finds the known name that is most like a mistyped one, for the errors of
+// the command line, of configuration keys and of requests.
+//
+// Likeness is the edit distance: letters to insert, delete or change, and neighbours to
+// swap. A name that differs in more than a third of its letters (at least two) is no
+// suggestion. The cost is the product of both lengths for each known name, so callers pass
+// names of bounded length. It has no state.
 package suggest
 
 import (

@@ -1,5 +1,11 @@
-// Package testcert makes an authority with a server's and a client's certificate, to
-// test TLS with. The authority's key is in no file, so it signs nothing else.
+// Package testcert makes a certificate authority with a certificate for a server and one
+// for a client, to try TLS with: `blockdesk fix cert` and the tests use it. They are not
+// for production.
+//
+// The authority's key is never written, so nobody can sign another certificate with it.
+// Keys are ECDSA P-256. All files are readable by their owner only, and existing files are
+// never replaced. Certificates are valid from an hour before now, for peers whose clocks
+// are behind.
 package testcert
 
 import (

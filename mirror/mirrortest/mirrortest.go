@@ -1,7 +1,11 @@
-// Package mirrortest writes accounts of exchanges as their programs would, for tests. It
-// shares no code with the decoders of package mirror.
+// Package mirrortest writes accounts of exchanges as their programs on the chain would:
+// the book of a Manifest market and the pool of a Raydium CPMM, with given orders and
+// reserves.
 //
-// Concurrency: all functions are pure.
+// It shares no code with the decoders of package mirror, so that an error in a layout is
+// not in both. Mirror's tests decode real accounts as well, so both are held to what the
+// programs write. All functions are pure. Tests make hostile accounts by changing its
+// bytes.
 package mirrortest
 
 import (

@@ -1,4 +1,11 @@
-// Package journaltest tests implementations of a journal.
+// Package journaltest tests implementations of engine.Journal: the journal on disk and the
+// journal of a raft group pass the same tests.
+//
+// Run needs a Rig that opens, closes and kills one journal. It checks that every
+// acknowledged frame survives a kill, that what survives is a prefix of what was appended,
+// that events come once and in order, and that a wrong frame is refused for good. The
+// commands are a function of a seed, and a Reference applies them without a journal; every
+// recovered state must equal it.
 package journaltest
 
 import (

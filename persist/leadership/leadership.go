@@ -1,6 +1,11 @@
-// Package leadership defines how a gateway learns which node of the raft group leads,
-// and whether its own node may still answer for the group. It has the types alone, so that
-// gateways need not import package quorum. A process without a group has none.
+// Package leadership defines how a gateway learns which node of the raft group leads, and
+// whether its own node may still answer for the group. It has the types alone, so that
+// gateways need not import package quorum. A process without a group has none: a nil
+// *Leadership answers everything.
+//
+// Two rules depend on it: a node that has lost the leadership answers no request that it
+// had accepted before, and no gateway shows an older state of a claim or an order than
+// another one has shown (Barrier). No function blocks without a bound.
 package leadership
 
 // Leader is the node that serves writes. The zero value: none is known.

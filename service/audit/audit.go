@@ -1,7 +1,11 @@
 // Package audit lists the commands to the desk with their operators: the requests of
-// operators, and those of the configuration, in the journal of a stopped service. It only
-// reads, in the order of the journal; an operator that the configuration no longer has is
-// listed by its number.
+// operators, and those of the configuration and of the settlement, in the journal of a
+// stopped service. `blockdesk desk audit` prints them.
+//
+// It only reads, in the order of the journal, and holds one line at a time, so a journal
+// of any length costs the same memory. Names come from the journal itself; an operator
+// that neither the journal nor the configuration names is listed by its number. Clients'
+// requests are left out.
 package audit
 
 import (

@@ -1,7 +1,11 @@
-// Package metrics makes Prometheus collectors of what packages count. Each collector
-// reads its source once a scrape, so its values belong to one moment; the path of an order
-// does not use them. Names and help texts are public: a name does not change, and its unit
-// is its suffix.
+// Package metrics makes Prometheus collectors of what packages count: engine, journal,
+// FIX, feed, fan-out, history, prices, transactions. The packages know nothing of
+// Prometheus; each has a Stats that is read here.
+//
+// Each collector reads its source once a scrape, so its values belong to one moment; the
+// path of an order does not use them. Names and help texts are public: a name does not
+// change, and its unit is its suffix. docs/metrics.md lists them. Label values come from
+// the configuration and never from clients, so the number of series is bounded.
 package metrics
 
 import (

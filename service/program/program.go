@@ -1,5 +1,10 @@
-// Package program has the version, source and hash of the running program, and the
-// documents that are compiled into it. All of it is read once at the start.
+// Package program has the version, source commit and hash of the running program, and the
+// documents that are compiled into it: downloads and the FIX dictionary.
+//
+// All of it is read once at the start and never changes. Services that follow each other
+// in one process (the terms of a node) share it, because reading and packing the documents
+// takes longer than a client of a new leader should wait. An executable that cannot be
+// read is logged; then the published documents lack its hash.
 package program
 
 import (

@@ -1,4 +1,10 @@
-// Package servicetest has configurations and helpers for tests of services.
+// Package servicetest has configurations and helpers that the tests of services and the
+// end-to-end tests share: a participants file with two firms, a configuration from a text,
+// a secret file, and the folder of the local chain.
+//
+// Passwords and keys here are public and protect nothing. PasswordHash is computed once a
+// process, because the hash is slow by design. Functions that take a testing.TB write into
+// its temporary folder and fail or skip the test themselves.
 package servicetest
 
 import (

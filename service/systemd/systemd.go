@@ -1,8 +1,10 @@
-// Package systemd reports the state of the service to systemd (sd_notify): ready, stopping,
-// and, while the engine makes progress, alive. If commands have waited for half of the
-// watchdog's time without being applied or durable, the notification is left out, and
-// systemd restarts the service. Without NOTIFY_SOCKET it does nothing. A failed
-// notification is logged and never ends the service.
+// Package systemd reports the state of the service to systemd (sd_notify): ready,
+// stopping, and, while the engine makes progress, alive.
+//
+// If commands have waited for half of the watchdog's time without being applied or
+// durable, the notification is left out, and systemd restarts the service. A service
+// without commands counts as alive. Without NOTIFY_SOCKET nothing happens. A failed
+// notification is logged and never ends the service; timeout bounds each.
 package systemd
 
 import (

@@ -1,4 +1,10 @@
-// Package task runs the tasks of a process concurrently and names the one that failed.
+// Package task runs the tasks of a process concurrently and names the one that failed. It
+// is errgroup with names: without them the error of a process with ten tasks does not show
+// which part it is from.
+//
+// The first failure cancels the group's context; the others must then return.
+// context.Canceled is no failure, because it is the error of a task that was asked to end.
+// It has no state, and bounds nothing: a process starts a fixed number of tasks.
 package task
 
 import (

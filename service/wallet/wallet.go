@@ -1,7 +1,11 @@
-// Package wallet is a client's side of a settlement, as an integrator has it in a
-// program of its own: it signs a claim's transaction, pays, and proves its key in the
-// DvP handshake. It is there to try the service with: it trusts the service's terms, and
-// checks only that the wallet is a signer of what it signs.
+// Package wallet is a client's side of a settlement, as an integrator has it in a program
+// of its own: it signs a claim's transaction, pays, and proves its key in the DvP
+// handshake. `blockdesk wallet` and the demo use it.
+//
+// It is there to try the service with, not to hold money: it trusts the service's terms,
+// and checks only that the wallet is a signer of what it signs. It stores nothing, so a
+// payment that was interrupted must be looked up on the chain before it is repeated. The
+// key is used in this process only.
 package wallet
 
 import (

@@ -1,4 +1,11 @@
-// Package sandboxtest runs the local chain for as long as a test.
+// Package sandboxtest runs the local chain (package sandbox) for as long as a test, and
+// makes clients of it.
+//
+// The chain is a Node process that executes transactions for real. A test can let slots
+// pass, make nodes fail or lie, and read balances. A test is skipped, with the command
+// that installs what is missing, where Node or its packages are missing. Methods of Chain
+// fail the test on an error, so only the test's own goroutine may call them. The chain
+// ends with the test.
 package sandboxtest
 
 import (

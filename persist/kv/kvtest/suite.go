@@ -1,5 +1,10 @@
-// Package kvtest tests implementations of kv.Store, and has one in memory for other
-// tests.
+// Package kvtest tests implementations of kv.Store, and has one in memory (Memory) for the
+// tests of other packages.
+//
+// Run checks the contract that package kv states: commits are atomic, scans are ordered
+// and see one state even while commits go on, and a random history equals that of a map.
+// Memory can lose commits that were not synced, as after a power failure, and can fail or
+// break, so that the owners of stores can be tested without a disk.
 package kvtest
 
 import (

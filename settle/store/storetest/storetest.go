@@ -1,5 +1,11 @@
-// Package storetest makes what tests of settlement need: transactions with all
-// their signatures, made as the service makes them, and a map in memory.
+// Package storetest makes what the tests of settlement need: deterministic keys, unsigned
+// builds, and transactions with all their signatures, made by the same code that the
+// service uses.
+//
+// Its Desk accepts and signs everything, without the guards of package cosign, so it
+// belongs in tests only. Forge makes a record of a transaction as the service would have
+// stored it, with chosen claim, kind and number, for stores that must refuse or recover
+// it.
 package storetest
 
 import (
