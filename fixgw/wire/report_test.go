@@ -72,7 +72,10 @@ func TestReasonTexts(t *testing.T) {
 	t.Parallel()
 	in := wiretest.Instruments(t).Get(0)
 	known := wiretest.StockChecker().Dictionary.FieldTypeByTag[103].Enums
-	for r := event.ReasonUnknownInstrument; r <= event.ReasonInvalidCommand; r++ {
+	for r := event.ReasonUnknownInstrument; r < event.ReasonUnknownTicket; r++ {
+		if r.String() == "unknown" {
+			continue // no such number yet
+		}
 		e := event.Event{Code: uint16(r), Price: 15000, Qty: 1000, Aux: 500}
 		text := string(AppendReason(nil, in, &e))
 		if !strings.HasPrefix(text, r.String()) {
