@@ -2,7 +2,7 @@
 // itself, and with npm clients in processes of their own, which know only the published
 // documents.
 //
-// Both are compared with tapes: the trades and the final books that a replay of the
+// Both are compared with tapes: the trades that a replay of the
 // stopped server's journal gives, with the naive order book and without the feed's code. A
 // Follower loses messages on purpose and must notice and recover; its counts are in
 // Followed. A test is skipped where Node or the npm packages are missing.
