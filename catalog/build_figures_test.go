@@ -371,8 +371,8 @@ func TestPresentSnapshot(t *testing.T) {
 		t.Errorf("a reading that is not current has the time %v", old)
 	}
 	s.first().Reasons = mirror.Reasons(0).With(mirror.NotRead)
-	if kept := s.facts(nil).Snapshots; len(kept) != 2 || kept[0].Source != snapshotSource {
-		t.Errorf("before the first reading: %+v", kept)
+	if snapshots := s.facts(nil).Snapshots; len(snapshots) != 2 || snapshots[0].Source != snapshotSource {
+		t.Errorf("before the first reading: %+v", snapshots)
 	}
 }
 

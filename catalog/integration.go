@@ -84,8 +84,8 @@ type example struct {
 // Examples returns command lines that run in a POSIX shell as they are printed.
 func Examples(f *Facts, schema string) any {
 	symbol := strings.ReplaceAll(f.canonical().Symbol, "/", "%2F")
-	read := func(name, says, path string) example {
-		return example{Name: name, Description: says, Command: "curl -sS '" + f.URLs.Base + path + "'"}
+	read := func(name, description, path string) example {
+		return example{Name: name, Description: description, Command: "curl -sS '" + f.URLs.Base + path + "'"}
 	}
 	d := &examples{header: configHeader(f, schema), Examples: []example{
 		read("status", "the market status record", marketPath("status")),

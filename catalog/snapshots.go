@@ -98,7 +98,7 @@ type metricsLayers struct {
 	Public        string `json:"public_totals"`
 }
 
-// newPublicMetrics are totals of one layer.
+// publicMetrics are totals of one layer.
 type publicMetrics struct {
 	Swaps   uint64  `json:"swaps_total"`
 	Volume  Decimal `json:"volume_usd"`

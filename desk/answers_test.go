@@ -316,9 +316,9 @@ func TestAnswerBesideAnotherBody(t *testing.T) {
 	value := store.Content()[string(answerKey(nil, &key.ID))]
 	hidden := &vanishing{Memory: store, times: 1}
 	r.Desk.store.Store = hidden
-	res, kept, err := r.doKeyed(req, &req.Key, v)
-	if err != nil || kept || res == nil || !res.Replayed || len(value) == 0 {
-		t.Fatalf("%+v, %v, %v", res, kept, err)
+	res, slotInUse, err := r.doKeyed(req, &req.Key, v)
+	if err != nil || slotInUse || res == nil || !res.Replayed || len(value) == 0 {
+		t.Fatalf("%+v, %v, %v", res, slotInUse, err)
 	}
 	sameAnswer(t, "the right body", res, want)
 	r.table.release(v, false)

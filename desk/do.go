@@ -42,15 +42,15 @@ func (d *Desk) Do(r rfq.Request) (*Result, error) {
 	}
 	var result *Result
 	var err error
-	slotKept := false
+	slotInUse := false
 	quote, ok := r.(*rfq.RequestQuote)
 	indicative := ok && quote.Indicative
 	if head := r.Head(); head.Key == (rfq.IdempotencyKey{}) {
 		result, err = d.doUnkeyed(r, w)
 	} else {
-		result, slotKept, err = d.doKeyed(r, &head.Key, w)
+		result, slotInUse, err = d.doKeyed(r, &head.Key, w)
 	}
-	d.table.release(w, slotKept)
+	d.table.release(w, slotInUse)
 	if d.o.Format1 && indicative && result != nil && result.Quote != nil {
 		result = result.asIndicative()
 	}
@@ -78,7 +78,7 @@ func (d *Desk) doUnkeyed(r rfq.Request, w *waiter) (*Result, error) {
 
 // doKeyed is Do with a key: it asks the store, then the requests in flight, then the
 // engine. slotKept: w's slot belongs to the request in flight now.
-func (d *Desk) doKeyed(r rfq.Request, key *rfq.IdempotencyKey, w *waiter) (result *Result, slotKept bool, err error) {
+func (d *Desk) doKeyed(r rfq.Request, key *rfq.IdempotencyKey, w *waiter) (result *Result, slotInUse bool, err error) {
 	seen := d.table.completed(&key.ID)
 	if result, err = d.storedAnswer(key); result != nil || err != nil {
 		return result, false, err
@@ -193,7 +193,7 @@ func (d *Desk) submitError(err error) error {
 }
 
 // await waits for the outcome of f, which was sent.
-func (d *Desk) await(f *inflight, w *waiter) (result *Result, slotKept bool, err error) {
+func (d *Desk) await(f *inflight, w *waiter) (result *Result, slotInUse bool, err error) {
 	w.timer.Reset(d.o.Timeout)
 	defer w.timer.Stop()
 	endRequest := false
@@ -207,7 +207,7 @@ func (d *Desk) await(f *inflight, w *waiter) (result *Result, slotKept bool, err
 	case <-d.stopped:
 		err, endRequest = errStoppedWaiting, true
 	}
-	slotKept, left := d.table.abandon(f, w, endRequest)
+	slotInUse, left := d.table.abandon(f, w, endRequest)
 	if !left {
 		<-w.done
 		return w.result, false, w.err
@@ -215,7 +215,7 @@ func (d *Desk) await(f *inflight, w *waiter) (result *Result, slotKept bool, err
 	if !endRequest {
 		d.counts.timeouts.Add(1)
 	}
-	return nil, slotKept, err
+	return nil, slotInUse, err
 }
 
 // NewToken returns a random Token, not 0, that contains the group. The ids of quotes

@@ -93,8 +93,8 @@ func (t *table) acquire() *waiter {
 
 // release frees the waiter, and its slot unless an abandoned request keeps the
 // slot.
-func (t *table) release(w *waiter, slotKept bool) {
-	if !slotKept {
+func (t *table) release(w *waiter, slotInUse bool) {
+	if !slotInUse {
 		t.slots.Add(-1)
 	}
 	w.result, w.err = nil, nil
@@ -222,7 +222,7 @@ func (t *table) join(key *rfq.IdempotencyKey, w *waiter, since uint64) (f *infli
 // abandon removes w from f before the outcome; ok is false if the outcome has been found
 // and is on its way to w. If f has a key and no waiter is left, f ends with
 // endRequest set, and otherwise keeps w's slot.
-func (t *table) abandon(f *inflight, w *waiter, endRequest bool) (slotKept, ok bool) {
+func (t *table) abandon(f *inflight, w *waiter, endRequest bool) (slotInUse, ok bool) {
 	if f.key == (rfq.IdempotencyKey{}) {
 		return false, t.remove(f)
 	}
@@ -244,13 +244,13 @@ func (t *table) abandon(f *inflight, w *waiter, endRequest bool) (slotKept, ok b
 	if empty && endRequest {
 		delete(s.inflight, f.key.ID)
 	} else if empty {
-		f.abandoned, slotKept = true, true
+		f.abandoned, slotInUse = true, true
 	}
 	s.mu.Unlock()
 	if empty && endRequest {
 		t.remove(f)
 	}
-	return slotKept, true
+	return slotInUse, true
 }
 
 // Result is the outcome of a request, with the records of what it made or changed as

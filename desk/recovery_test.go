@@ -23,18 +23,18 @@ import (
 	"blockdesk/persist/projection"
 )
 
-// said are the answers that callers have.
-type said struct {
+// replied are the answers that callers have.
+type replied struct {
 	req    func() rfq.Request
 	result *Result
 }
 
-// work does n random requests from several goroutines and returns what was said
+// work does n random requests from several goroutines and returns the answers
 // to those with a key.
-func (r *rig) work(rng *rand.Rand, ticket market.TicketID, n int, firstKey uint32) map[uint32]said {
+func (r *rig) work(rng *rand.Rand, ticket market.TicketID, n int, firstKey uint32) map[uint32]replied {
 	type reported struct {
 		key uint32
-		said
+		replied
 	}
 	out := make(chan reported, n)
 	var claims []market.ClaimID
@@ -59,7 +59,7 @@ func (r *rig) work(rng *rand.Rand, ticket market.TicketID, n int, firstKey uint3
 				}
 				res, err := r.Do(keyed(req(), key, 1))
 				if err == nil {
-					out <- reported{key, said{req, res}}
+					out <- reported{key, replied{req, res}}
 				}
 			}
 		}()
@@ -68,9 +68,9 @@ func (r *rig) work(rng *rand.Rand, ticket market.TicketID, n int, firstKey uint3
 		<-done
 	}
 	close(out)
-	all := map[uint32]said{}
+	all := map[uint32]replied{}
 	for s := range out {
-		all[s.key] = s.said
+		all[s.key] = s.replied
 	}
 	return all
 }
@@ -98,7 +98,7 @@ func randomRequest(rng *rand.Rand, ticket market.TicketID, claims []market.Claim
 }
 
 // holds asks for everything that was said again.
-func (r *rig) holds(all map[uint32]said) {
+func (r *rig) holds(all map[uint32]replied) {
 	r.t.Helper()
 	for key, s := range all {
 		res, err := r.Do(keyed(s.req(), key, 1))
@@ -135,7 +135,7 @@ func TestCrash(t *testing.T) {
 		r.eo.EgressSize = 128
 		r.start()
 		ticket := r.open(1_000_000).ID
-		all := map[uint32]said{}
+		all := map[uint32]replied{}
 		for life := range 5 {
 			for key, s := range r.work(rng, ticket, 60, uint32(1+life*10_000)) {
 				all[key] = s
@@ -241,7 +241,7 @@ func TestOnPebble(t *testing.T) {
 	}
 	r := newRig(t)
 	r.o.SyncEvery = 5 * time.Millisecond
-	all := map[uint32]said{}
+	all := map[uint32]replied{}
 	var ticket market.TicketID
 	for life := range 4 {
 		kv := open()
@@ -343,12 +343,12 @@ func TestReconcile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	ticket := r.open(1_000_000).ID
-	kept := r.must(keyed(take(ticket, 1), 1, 1))
+	durable := r.must(keyed(take(ticket, 1), 1, 1))
 	cut := len(r.journal.durable())
 	lost := r.must(keyed(take(ticket, 2), 2, 1))
-	r.must(&rfq.ProvePayment{Claim: kept.Claim.ID, Signature: [64]byte{1}, Rail: market.RailUSDC, Amount: 250_000_000})
-	if id, ok, err := r.PaymentClaim([64]byte{1}); !ok || id != kept.Claim.ID || err != nil {
-		t.Errorf("the payment is for %d, %v: %v; want %d", id, ok, err, kept.Claim.ID)
+	r.must(&rfq.ProvePayment{Claim: durable.Claim.ID, Signature: [64]byte{1}, Rail: market.RailUSDC, Amount: 250_000_000})
+	if id, ok, err := r.PaymentClaim([64]byte{1}); !ok || id != durable.Claim.ID || err != nil {
+		t.Errorf("the payment is for %d, %v: %v; want %d", id, ok, err, durable.Claim.ID)
 	}
 	if id, ok, err := r.PaymentClaim([64]byte{1, 1}); ok || err != nil {
 		t.Errorf("a payment that never came is for %d: %v", id, err)
@@ -380,8 +380,8 @@ func TestReconcile(t *testing.T) {
 			t.Fatalf("commit %d: %v", n, err)
 		}
 		r.run()
-		sameAnswer(t, "what the journal has", r.must(keyed(take(ticket, 1), 1, 1)), kept)
-		if h, ok, err := r.Claim(kept.Claim.ID); err != nil || !ok || len(h.States) != 1 || len(h.Payments) != 0 {
+		sameAnswer(t, "what the journal has", r.must(keyed(take(ticket, 1), 1, 1)), durable)
+		if h, ok, err := r.Claim(durable.Claim.ID); err != nil || !ok || len(h.States) != 1 || len(h.Payments) != 0 {
 			t.Errorf("the claim that is left: %+v, %v, %v", h, ok, err)
 		}
 		if id, ok, err := r.PaymentClaim([64]byte{1}); ok || err != nil {
@@ -453,13 +453,13 @@ func TestMissingEvents(t *testing.T) {
 func TestForgottenTicket(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
-	kept, missing := r.open(1000).ID, r.post(250).ID
+	durable, missing := r.open(1000).ID, r.post(250).ID
 	r.must(&rfq.WithdrawTicket{Ticket: missing})
 	r.clock.Add(rfq.TicketRetention + 1e9)
 	r.must(&rfq.SetAnchor{Instrument: pair, Price: 1_000_000_000})
-	for _, id := range []market.TicketID{kept, missing} {
+	for _, id := range []market.TicketID{durable, missing} {
 		_, stored, _ := r.store.Get(ticketKey(nil, id))
-		if want := id == kept; stored != want || (r.View().Ticket(id) != nil) != want {
+		if want := id == durable; stored != want || (r.View().Ticket(id) != nil) != want {
 			t.Errorf("ticket %d: stored %v, shown %v", id, stored, r.View().Ticket(id) != nil)
 		}
 	}

@@ -120,7 +120,7 @@ func TestSalesReconcile(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).start()
 	ticket := r.open(1_000_000).ID
-	kept := r.settle(ticket, 1)
+	durable := r.settle(ticket, 1)
 	cut := len(r.journal.durable())
 	r.settle(ticket, 2)
 	if err := r.finish(); err != nil {
@@ -134,7 +134,7 @@ func TestSalesReconcile(t *testing.T) {
 	r.run()
 	next := r.settle(ticket, 3)
 	all := r.sales(0, MaxSales)
-	if len(all) != 2 || all[1].Claim.ID != kept || all[0].Claim.ID != next || all[0].Number != 2 {
-		t.Errorf("sales %+v; want claims %d and %d", all, kept, next)
+	if len(all) != 2 || all[1].Claim.ID != durable || all[0].Claim.ID != next || all[0].Number != 2 {
+		t.Errorf("sales %+v; want claims %d and %d", all, durable, next)
 	}
 }

@@ -220,7 +220,7 @@ func TestMassQuotesDoNotAllocate(t *testing.T) {
 	}
 	out := &event.Sink{Buf: make([]event.Event, 256), Limit: 1 << 62}
 	seq, at, pulled := s.state.Seq(), int64(0), 0
-	play := func() {
+	runRound := func() {
 		for i := range round {
 			seq++
 			at++
@@ -235,9 +235,9 @@ func TestMassQuotesDoNotAllocate(t *testing.T) {
 		}
 	}
 	for range 1000 {
-		play()
+		runRound()
 	}
-	if allocs := testing.AllocsPerRun(1000, play); allocs != 0 {
+	if allocs := testing.AllocsPerRun(1000, runRound); allocs != 0 {
 		t.Errorf("%v allocations in %d commands", allocs, len(round))
 	}
 	if pulled < 4*2000 {

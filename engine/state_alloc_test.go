@@ -50,7 +50,7 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 	}
 	out := &event.Sink{Buf: make([]event.Event, 256), Limit: 1 << 62}
 	seq, at := s.state.Seq(), int64(0)
-	play := func() {
+	runRound := func() {
 		for i := range round {
 			seq++
 			at++
@@ -59,9 +59,9 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 		}
 	}
 	for range 1_000 {
-		play()
+		runRound()
 	}
-	if allocs := testing.AllocsPerRun(1_000, play); allocs != 0 {
+	if allocs := testing.AllocsPerRun(1_000, runRound); allocs != 0 {
 		t.Errorf("%v allocations in %d commands", allocs, len(round))
 	}
 	if events := out.Pos / 2_001; events < uint64(len(round)) {

@@ -150,11 +150,11 @@ func (c *conn) consume(n int) (done int) {
 // their subscriptions stale. Answers stay, in order. Messages that name sequence numbers
 // of the dropped ones are dropped too.
 func (c *conn) collapse() {
-	kept := c.pending[:0]
+	remaining := c.pending[:0]
 	for i, f := range c.pending {
 		lasting := f.sub == nil && !c.reportsSeqs(f.data)
 		if lasting || i == 0 && c.offset > 0 {
-			kept = append(kept, f)
+			remaining = append(remaining, f)
 			continue
 		}
 		c.pendingBytes -= len(f.data)
@@ -164,8 +164,8 @@ func (c *conn) collapse() {
 		c.updateBytes -= len(f.data)
 		c.markStale(f.sub)
 	}
-	clear(c.pending[len(kept):])
-	c.pending = kept
+	clear(c.pending[len(remaining):])
+	c.pending = remaining
 	if c.stream != nil {
 		c.stream.lastMark = enginePos{} // it may have been dropped
 	}

@@ -50,15 +50,15 @@ func TestPendingKeepsItsCounts(t *testing.T) {
 			},
 			"collapse": func(*rapid.T) {
 				c.collapse()
-				var kept []message
+				var remaining []message
 				for i, m := range model {
 					if m.sub == nil || i == 0 && written > 0 {
-						kept = append(kept, m)
+						remaining = append(remaining, m)
 					} else if !m.sub.stale {
 						t.Fatal("a subscription that lost a message is not stale")
 					}
 				}
-				model = kept
+				model = remaining
 			},
 			"": func(t *rapid.T) {
 				all, live := -written, 0

@@ -32,7 +32,7 @@ func (e *encoder) openControl(form string, id []byte) {
 	}
 }
 
-// fault returns an error message.
+// errorMessage returns an error message.
 func (e *encoder) errorMessage(id []byte, f fault) []byte {
 	e.openControl("error", id)
 	e.text(`,"code":"`)

@@ -194,7 +194,7 @@ func (f *Feed) WantOrders(in market.InstrumentID) (release func(), ok bool) {
 		return nil, false
 	}
 	t.wanted[in].Add(1)
-	t.ask()
+	t.request()
 	return func() { t.wanted[in].Add(-1) }, true
 }
 

@@ -201,8 +201,8 @@ func hostilePlain() []hostile {
 	declared := func(length uint64) []byte {
 		return append(binary.BigEndian.AppendUint64([]byte{0x81, 0xff}, length), "\x00\x00\x00\x00{}"...)
 	}
-	ask := `{"action":"PING","id":"after"}`
-	garbled := sent(0x81, ask)
+	ping := `{"action":"PING","id":"after"}`
+	garbled := sent(0x81, ping)
 	garbled[2] ^= 0x80 // the first byte of the mask
 	all := []hostile{
 		{name: "declared 2^63", data: declared(1 << 63), code: CloseProtocol},
@@ -216,25 +216,25 @@ func hostilePlain() []hostile {
 		{name: "unmasked", data: []byte("\x81\x02{}"), code: CloseProtocol},
 		{name: "unmasked close", data: []byte("\x88\x02\x03\xe8"), code: CloseProtocol},
 		{name: "masked wrong", data: garbled, code: CloseBadData},
-		{name: "compressed without agreement", data: sent(0xc1, ask), code: CloseProtocol},
+		{name: "compressed without agreement", data: sent(0xc1, ping), code: CloseProtocol},
 		{name: "length in more bytes than it needs", data: []byte("\x81\xfe\x00\x02\x00\x00\x00\x00{}"), code: CloseProtocol},
 		{name: "control in fragments", data: sent(0x09, "x"), code: CloseProtocol},
 		{name: "control of 126 bytes", data: sent(0x8a, long[:126]), code: CloseProtocol},
 		{name: "close of one byte", data: sent(0x88, "x"), code: CloseProtocol},
 		{name: "close with a reason that is not UTF-8", data: closeWith(CloseNormal, "\xc3"), code: CloseBadData},
-		{name: "continuation of nothing", data: sent(0x80, ask), code: CloseProtocol},
-		{name: "message in a message", data: frames(sent(0x01, ask), sent(0x81, ask)), code: CloseProtocol},
+		{name: "continuation of nothing", data: sent(0x80, ping), code: CloseProtocol},
+		{name: "message in a message", data: frames(sent(0x01, ping), sent(0x81, ping)), code: CloseProtocol},
 		{name: "text that is not UTF-8", data: sent(0x81, `{"action":"`+"\xf0\x28\x8c\x28"+`"}`), code: CloseBadData},
 		{name: "a surrogate in text", data: sent(0x81, "\xed\xa0\x80"), code: CloseBadData},
 		{name: "text that ends in half a rune", data: sent(0x81, "\xe2\x82"), code: CloseBadData},
 		{name: "a rune in two fragments", data: frames(sent(0x01, "\xe2\x82"), sent(0x80, "\xac")), answer: `"code":"BAD_REQUEST"`},
 		{name: "binary that is not UTF-8", data: sent(0x82, "\xff\xfe"), answer: `"code":"BAD_REQUEST"`},
-		{name: "a ping in a message", data: frames(sent(0x01, ask[:9]), sent(0x89, "beep"), sent(0x80, ask[9:])), answer: `"id":"after"`},
+		{name: "a ping in a message", data: frames(sent(0x01, ping[:9]), sent(0x89, "beep"), sent(0x80, ping[9:])), answer: `"id":"after"`},
 		{name: "HTTP", data: []byte("GET /ws/rfq HTTP/1.1\r\nHost: x\r\n\r\n"), code: CloseProtocol},
 		{name: "a TLS hello", data: []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"), code: CloseProtocol},
 	}
 	for _, bit := range []byte{0x20, 0x10, 0x70} {
-		all = append(all, hostile{name: fmt.Sprintf("reserved bits %#x", bit), data: sent(0x81|bit, ask), code: CloseProtocol})
+		all = append(all, hostile{name: fmt.Sprintf("reserved bits %#x", bit), data: sent(0x81|bit, ping), code: CloseProtocol})
 	}
 	for _, opcode := range []byte{3, 4, 5, 6, 7, 0xb, 0xc, 0xd, 0xe, 0xf} {
 		all = append(all, hostile{name: fmt.Sprintf("opcode %#x", opcode), data: sent(0x80|opcode, ""), code: CloseProtocol})
@@ -249,13 +249,13 @@ func hostilePlain() []hostile {
 }
 
 func hostileDeflated(t testing.TB) []hostile {
-	ask := string(zip(t, []byte(`{"action":"PING","id":"after"}`), 9))
+	ping := string(zip(t, []byte(`{"action":"PING","id":"after"}`), 9))
 	noise := make([]byte, MaxFrame)
 	_, _ = rand.NewChaCha8([32]byte{3}).Read(noise)
 	small := bomb(t, 10<<20)
 	return []hostile{
-		{name: "a request", data: sent(0xc1, ask), answer: `"id":"after"`},
-		{name: "a request in fragments", data: fragmented(0xc1, ask, 7), answer: `"id":"after"`},
+		{name: "a request", data: sent(0xc1, ping), answer: `"id":"after"`},
+		{name: "a request in fragments", data: fragmented(0xc1, ping, 7), answer: `"id":"after"`},
 		{name: "a request that is not compressed", data: sent(0x81, `{"action":"PING","id":"after"}`), answer: `"id":"after"`},
 		{name: "16 KiB", data: sent(0xc1, bomb(t, MaxFrame)), answer: `"code":"BAD_REQUEST"`},
 		{name: "16 KiB + 1", data: sent(0xc1, bomb(t, MaxFrame+1)), code: CloseFrameTooBig},
@@ -270,12 +270,12 @@ func hostileDeflated(t testing.TB) []hostile {
 		{name: "16 KiB + 1 of noise", data: sent(0xc1, string(noise)+"x"), code: CloseFrameTooBig},
 		{name: "text that says it is compressed", data: sent(0xc1, `{"action":"PING"}`), code: CloseBadData},
 		{name: "nothing that says it is compressed", data: sent(0xc1, ""), code: CloseBadData},
-		{name: "cut short", data: sent(0xc1, ask[:len(ask)/2]), code: CloseBadData},
+		{name: "cut short", data: sent(0xc1, ping[:len(ping)/2]), code: CloseBadData},
 		{name: "text that is not UTF-8", data: sent(0xc1, string(zip(t, []byte("\xff"), 9))), code: CloseBadData},
-		{name: "compressed only from the second frame on", data: frames(sent(0x01, ask[:3]), sent(0xc0, ask[3:])), code: CloseProtocol},
-		{name: "compressed in both frames", data: frames(sent(0x41, ask[:3]), sent(0xc0, ask[3:])), code: CloseProtocol},
-		{name: "compressed ping", data: sent(0xc9, ask), code: CloseProtocol},
-		{name: "RSV2", data: sent(0xa1, ask), code: CloseProtocol},
+		{name: "compressed only from the second frame on", data: frames(sent(0x01, ping[:3]), sent(0xc0, ping[3:])), code: CloseProtocol},
+		{name: "compressed in both frames", data: frames(sent(0x41, ping[:3]), sent(0xc0, ping[3:])), code: CloseProtocol},
+		{name: "compressed ping", data: sent(0xc9, ping), code: CloseProtocol},
+		{name: "RSV2", data: sent(0xa1, ping), code: CloseProtocol},
 	}
 }
 
@@ -351,14 +351,14 @@ func TestHostileCrowd(t *testing.T) {
 // A frame split at any byte is the same frame.
 func TestSplitFrames(t *testing.T) {
 	d, w := newHostileFeed(t, func(o *Options) { o.MessagesPerSecond = 10_000 })
-	ask := `{"action":"PING","id":"split"}`
+	ping := `{"action":"PING","id":"split"}`
 	for _, test := range []struct {
 		name, offer string
 		data        []byte
 	}{
-		{"plain", "", frames(sent(0x01, ask[:5]), sent(0x89, "beep"), sent(0x00, ""), sent(0x80, ask[5:]))},
-		{"compressed", "permessage-deflate", fragmented(0xc1, string(zip(t, []byte(ask), 9)), 20)},
-		{"long", "", sent(0x81, `{"pad":"`+strings.Repeat("x", 200)+`",`+ask[1:])},
+		{"plain", "", frames(sent(0x01, ping[:5]), sent(0x89, "beep"), sent(0x00, ""), sent(0x80, ping[5:]))},
+		{"compressed", "permessage-deflate", fragmented(0xc1, string(zip(t, []byte(ping), 9)), 20)},
+		{"long", "", sent(0x81, `{"pad":"`+strings.Repeat("x", 200)+`",`+ping[1:])},
 	} {
 		i := d.connectRaw(t, test.offer)
 		for cut := range len(test.data) {
@@ -438,7 +438,7 @@ func TestFloods(t *testing.T) {
 
 // acceptedAtOnce returns how many of a connection's simultaneous messages a reader
 // accepts before it closes the connection.
-func acceptedAtOnce(t *testing.T, message []byte, messages int) (heard int) {
+func acceptedAtOnce(t *testing.T, message []byte, messages int) (received int) {
 	t.Helper()
 	f, err := New(Options{Shards: 1, MessagesPerSecond: 20}, instruments(), marketdata.New(), 1)
 	if err != nil {
@@ -455,14 +455,14 @@ func acceptedAtOnce(t *testing.T, message []byte, messages int) (heard int) {
 	for _, m := range got.messages {
 		switch m.kind {
 		case connRequest, connPing:
-			heard++
+			received++
 		case connClose:
 			if m.code != CloseTooManyMessage {
 				t.Errorf("close code %d: %s", m.code, m.text)
 			}
 		}
 	}
-	return heard
+	return received
 }
 
 // A long compressed message counts as several messages, a short one as one.

@@ -23,7 +23,7 @@ const (
 	connRequest                            // a request
 	connPing                               // a ping frame; text is its payload
 	connClose                              // close the connection with code and text
-	connGone                               // the client has closed the connection
+	connClosed                             // the client has closed the connection
 )
 
 type connMessage struct {

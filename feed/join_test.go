@@ -121,7 +121,7 @@ func replayFrom(t *rapid.T, rng *rand.Rand, j *journalled, from int) *replayedFe
 	}
 	replayed := &replayedFeed{updates: map[string][]byte{}, snapshots: map[string][]byte{}}
 	var got taken
-	hear := func() {
+	receive := func() {
 		f.publishToShards()
 		f.shards[0].inbox.take(&got)
 		for _, p := range got.pubs {
@@ -140,17 +140,17 @@ func replayFrom(t *rapid.T, rng *rand.Rand, j *journalled, from int) *replayedFe
 			cut := rng.IntN(len(slice) + 1)
 			f.apply(slice[:cut])
 			slice = append([]event.Event(nil), slice[cut:]...)
-			hear()
+			receive()
 		} else if rng.IntN(3) == 0 {
 			f.apply(slice)
 			f.flush() // the consumer says that it is settled
 			slice = nil
-			hear()
+			receive()
 		}
 	}
 	f.apply(slice)
 	f.flush()
-	hear()
+	receive()
 	for i := range f.views {
 		for k := range ticker {
 			in := f.set.Get(market.InstrumentID(i))

@@ -165,19 +165,19 @@ func TestSubscribeWithin(t *testing.T) {
 	}
 	within := f.o.SubscribeWithin
 	s, c := f.shards[0], &conn{phase: phaseOpen, unsubscribedSince: time.Unix(1, 0)}
-	beat := func(at time.Time, want phase) {
+	heartbeat := func(at time.Time, want phase) {
 		t.Helper()
 		s.now = at
 		if s.heartbeat(c); c.phase != want {
 			t.Fatalf("phase %d, want %d", c.phase, want)
 		}
 	}
-	beat(c.unsubscribedSince.Add(within-1), phaseOpen)
+	heartbeat(c.unsubscribedSince.Add(within-1), phaseOpen)
 	sub := s.add(c, topicRef{in: f.set.Get(0), kind: trades})
-	beat(s.now.Add(10*within), phaseOpen)
+	heartbeat(s.now.Add(10*within), phaseOpen)
 	s.remove(sub)
-	beat(s.now.Add(within-1), phaseOpen)
-	beat(s.now.Add(1), phaseClosing)
+	heartbeat(s.now.Add(within-1), phaseOpen)
+	heartbeat(s.now.Add(1), phaseClosing)
 }
 
 func TestSubscriptionLimit(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 // of them, because an order may be older than its first subscriber; a view has the orders only
 // while somebody wants them.
 type orderTracker struct {
-	on     bool
-	books  []orders.Book  // Run's, by instrument
-	wanted []atomic.Int64 // uses by other packages, by instrument
-	asked  atomic.Bool    // somebody has just begun to want orders
-	wait   atomic.Pointer[context.CancelFunc]
+	on        bool
+	books     []orders.Book  // Run's, by instrument
+	wanted    []atomic.Int64 // uses by other packages, by instrument
+	requested atomic.Bool    // somebody has just begun to want orders
+	wait      atomic.Pointer[context.CancelFunc]
 
 	scratch []orders.Order // Run's
 }
@@ -52,18 +52,18 @@ func (t *orderTracker) apply(e *event.Event) {
 	}
 }
 
-// ask wakes Run, which makes views with orders.
-func (t *orderTracker) ask() {
-	t.asked.Store(true)
+// request wakes Run, which makes views with orders.
+func (t *orderTracker) request() {
+	t.requested.Store(true)
 	if wake := t.wait.Load(); wake != nil {
 		(*wake)()
 	}
 }
 
-// beginWait gives ask the way to end the wait for events.
+// beginWait gives request the way to end the wait for events.
 func (t *orderTracker) beginWait(wake context.CancelFunc) {
 	t.wait.Store(&wake)
-	if t.asked.Swap(false) { // before the wait began
+	if t.requested.Swap(false) { // before the wait began
 		wake()
 	}
 }

@@ -164,7 +164,7 @@ func (p *poll) read(c *conn) bool {
 func (p *poll) stopReading(c *conn) {
 	// It fails only if the socket is already closed.
 	_ = p.watch(c, syscall.EPOLL_CTL_DEL, 0)
-	c.inbox.send(connMessage{kind: connGone, conn: c})
+	c.inbox.send(connMessage{kind: connClosed, conn: c})
 }
 
 // watch changes the events of c's socket for which the instance waits.

@@ -86,10 +86,10 @@ func processUsage() (bytes, goroutines int) {
 // the server or the library.
 func TestIdleConnectionIsSmall(t *testing.T) {
 	const (
-		crowd = 1000
-		most  = 3 << 10 // bytes; the goal of bench/RESULTS.md is 10 KB
+		clientCount = 1000
+		most        = 3 << 10 // bytes; the goal of bench/RESULTS.md is 10 KB
 	)
-	d := newTestFeed(t, func(o *Options) { o.MaxPerIP = 2 * crowd })
+	d := newTestFeed(t, func(o *Options) { o.MaxPerIP = 2 * clientCount })
 	to := netip.MustParseAddrPort(d.addr)
 	join := func() {
 		fd := rawDial(t, to)
@@ -108,7 +108,7 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 	}
 	await.True(t, "the first to be there", subscribed(10))
 	before, few := processUsage()
-	for i := range crowd {
+	for i := range clientCount {
 		join()
 		if i%50 == 49 {
 			await.True(t, "more to be there", subscribed(int64(10+i+1)))
@@ -116,9 +116,9 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 	}
 	// fasthttp's workers are idle for a while before they end.
 	after, many := 0, 0
-	await.True(t, fmt.Sprintf("less than %d bytes a connection and %d goroutines", most, crowd/10), func() bool {
+	await.True(t, fmt.Sprintf("less than %d bytes a connection and %d goroutines", most, clientCount/10), func() bool {
 		after, many = processUsage()
-		t.Logf("%d bytes a connection, %d goroutines more", (after-before)/crowd, many-few)
-		return (after-before)/crowd <= most && many-few < crowd/10
+		t.Logf("%d bytes a connection, %d goroutines more", (after-before)/clientCount, many-few)
+		return (after-before)/clientCount <= most && many-few < clientCount/10
 	})
 }

@@ -280,8 +280,8 @@ func TestAheadWithin(t *testing.T) {
 	s, c := f.shards[0], &conn{phase: phaseOpen, inbox: &f.shards[0].inbox}
 	s.now = time.Unix(1, 0)
 	s.reload()
-	ask := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"resume":{"epoch":"e1","l2:SLUSD/USDC":9}}`), f.set, otherChannels{})
-	s.serve(c, ask)
+	request := parseRequest([]byte(`{"action":"SUBSCRIBE_MARKET","channels":["l2"],"symbols":["SLUSD/USDC"],"resume":{"epoch":"e1","l2:SLUSD/USDC":9}}`), f.set, otherChannels{})
+	s.serve(c, request)
 	begin := s.now
 	for _, test := range []struct {
 		after time.Duration

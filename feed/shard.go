@@ -147,7 +147,7 @@ func (s *shard) receive(m *connMessage) {
 	switch m.kind {
 	case connJoin:
 		s.join(c)
-	case connGone:
+	case connClosed:
 		if c.phase == phaseClosing {
 			s.flush(c) // the close frame, in case the reader gave up on the client's input
 		}

@@ -29,10 +29,10 @@ import (
 
 // Limits of the test with clients of which every tenth stops reading.
 const (
-	crowdSize    = 5000
-	stalledEvery = 10
-	// crowdFiles is the number of file descriptors of a connection: both ends.
-	crowdFiles = 2
+	stalledClients = 5000
+	stalledEvery   = 10
+	// filesPerClient is the number of file descriptors of a connection: both ends.
+	filesPerClient = 2
 )
 
 // clientPool is a feed of scripted events with its clients.
@@ -54,14 +54,14 @@ func newClientPool(t *testing.T, size int, change feedOption) *clientPool {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		t.Fatal(err)
 	}
-	if room := int(min(files.Cur, 1<<20))/crowdFiles - 200; room < size {
+	if room := int(min(files.Cur, 1<<20))/filesPerClient - 200; room < size {
 		t.Logf("%d connections instead of %d: the process may have %d files open", room, size, files.Cur)
 		size = room
 	}
 	o := Options{}
 	longTimeouts(&o)
 	change(&o)
-	o.MaxPerIP, o.Shards, o.Logger = crowdSize, 2, slog.New(slog.DiscardHandler)
+	o.MaxPerIP, o.Shards, o.Logger = stalledClients, 2, slog.New(slog.DiscardHandler)
 	f, err := New(o, instruments(), marketdata.New(), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +294,7 @@ func (c *clientPool) checkFreed() {
 // snapshot, memory does not grow by the unread updates, and the stalled clients find an
 // error when they read again.
 func TestStalledReadersAmongMany(t *testing.T) {
-	c := newClientPool(t, crowdSize, func(o *Options) {
+	c := newClientPool(t, stalledClients, func(o *Options) {
 		o.SendBuffer, o.MaxPending, o.SlowAfter = 4<<10, stalledPending, 200*time.Millisecond
 	})
 	grown := c.follow(30, 10)
@@ -312,7 +312,7 @@ func TestStalledReadersAmongMany(t *testing.T) {
 
 // Stalled clients that do not read within CloseWithin are aborted.
 func TestStalledReadersAreCutOff(t *testing.T) {
-	c := newClientPool(t, crowdSize/10, func(o *Options) {
+	c := newClientPool(t, stalledClients/10, func(o *Options) {
 		o.SendBuffer, o.MaxPending = 4<<10, stalledPending
 		o.SlowAfter, o.CloseWithin = 50*time.Millisecond, 50*time.Millisecond
 	})

@@ -27,12 +27,12 @@ func openTicketStream(t *testing.T, address, id string) *ticketStream {
 	t.Helper()
 	ctx, end := context.WithTimeout(t.Context(), runtest.HangTimeout)
 	t.Cleanup(end)
-	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/?channels=tickets&symbols=SLUSD/USDC", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/?channels=tickets&symbols=SLUSD/USDC", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask.Header.Set("Last-Event-ID", id)
-	answer, err := http.DefaultClient.Do(ask)
+	request.Header.Set("Last-Event-ID", id)
+	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

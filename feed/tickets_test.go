@@ -126,17 +126,17 @@ type ticketList struct {
 func (r *ticketList) apply(m *msg) error {
 	var body struct {
 		Tickets []json.RawMessage `json:"tickets"`
-		Gone    []string          `json:"gone"`
+		Removed []string          `json:"gone"`
 	}
 	if err := json.Unmarshal([]byte(m.raw), &body); err != nil {
 		return err
 	}
 	switch {
-	case m.Type == "snapshot" && m.PrevSeq == 0 && body.Gone == nil:
+	case m.Type == "snapshot" && m.PrevSeq == 0 && body.Removed == nil:
 		r.tickets = map[string]string{}
 	case m.Type != "update" || m.PrevSeq != r.seq || m.Seq != r.seq+1 || m.Epoch != r.epoch:
 		return fmt.Errorf("a gap: at %s %d, then %s", r.epoch, r.seq, m.raw)
-	case len(body.Tickets)+len(body.Gone) == 0:
+	case len(body.Tickets)+len(body.Removed) == 0:
 		return fmt.Errorf("nothing is said: %s", m.raw)
 	}
 	r.seq, r.epoch, r.engineSeq = m.Seq, m.Epoch, m.EngineSeq
@@ -149,7 +149,7 @@ func (r *ticketList) apply(m *msg) error {
 		}
 		r.tickets[head.ID] = string(text)
 	}
-	for _, id := range body.Gone {
+	for _, id := range body.Removed {
 		if _, there := r.tickets[id]; !there {
 			return fmt.Errorf("%s is removed but was never listed: %s", id, m.raw)
 		}
@@ -459,12 +459,13 @@ func (c *client) followTickets(s *ticketSource, in market.InstrumentID) error {
 	}
 }
 
-// diff turns one list into the other, without repetitions and unchanged records.
+// TestTicketsDifference: diff turns one list into the other, without repetitions and
+// unchanged records.
 func TestTicketsDifference(t *testing.T) {
 	draw := func(rt *rapid.T, name string) (list []deskRecord) {
-		kept := rapid.MapOf(rapid.Uint64Range(1, 12), rapid.SampledFrom([]string{"a", "b", "bb"})).Draw(rt, name)
-		for _, id := range slices.Sorted(maps.Keys(kept)) {
-			list = append(list, deskRecord{id, []byte(kept[id])})
+		drawn := rapid.MapOf(rapid.Uint64Range(1, 12), rapid.SampledFrom([]string{"a", "b", "bb"})).Draw(rt, name)
+		for _, id := range slices.Sorted(maps.Keys(drawn)) {
+			list = append(list, deskRecord{id, []byte(drawn[id])})
 		}
 		return list
 	}

@@ -226,17 +226,17 @@ func (s *shard) retryWaiting() {
 		return
 	}
 	s.waitingDue = time.Time{}
-	kept := s.waiting[:0]
+	remaining := s.waiting[:0]
 	for _, c := range s.waiting {
 		s.checkWaiting(c)
 		c.waiting = c.phase != phaseDead && (c.blocked || c.phase != phaseOpen)
 		if c.waiting {
-			kept = append(kept, c)
+			remaining = append(remaining, c)
 			s.awaitDue(c)
 		}
 	}
-	clear(s.waiting[len(kept):])
-	s.waiting = kept
+	clear(s.waiting[len(remaining):])
+	s.waiting = remaining
 }
 
 // checkWaiting ends a close that takes too long, tries a full socket again, and closes a

@@ -225,16 +225,16 @@ func TestSlowWrites(t *testing.T) {
 func TestExpect(t *testing.T) {
 	clock := &manualClock{}
 	g, _ := startWriter(t, func(o *Options) { o.NoLimits, o.Clock = false, clock.read })
-	ask := func(path, media string, length int) string {
+	head := func(path, media string, length int) string {
 		return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: t\r\nContent-Type: %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", path, media, length)
 	}
 	const quote, media = rfqapi.PathRFQ + "quote", "application/json"
 	for _, c := range []struct{ name, head, want, code string }{
-		{"no such route", ask("/nowhere", media, 68), "404", wire.CodeUnknownRoute},
-		{"a route of reads", ask(rfqapi.PathRFQ+"levels", media, 68), "405", wire.CodeMethodNotAllowed},
-		{"too long", ask(quote, media, wire.DefaultMaxBodyBytes+1), "413", wire.CodeBodyTooLarge},
-		{"no JSON", ask(quote, "text/plain", 68), "415", wire.CodeUnsupportedMedia},
-		{"two framings", strings.Replace(ask(quote, media, 68), "Expect", "Transfer-Encoding: chunked\r\nExpect", 1), "400", wire.CodeMalformed},
+		{"no such route", head("/nowhere", media, 68), "404", wire.CodeUnknownRoute},
+		{"a route of reads", head(rfqapi.PathRFQ+"levels", media, 68), "405", wire.CodeMethodNotAllowed},
+		{"too long", head(quote, media, wire.DefaultMaxBodyBytes+1), "413", wire.CodeBodyTooLarge},
+		{"no JSON", head(quote, "text/plain", 68), "415", wire.CodeUnsupportedMedia},
+		{"two framings", strings.Replace(head(quote, media, 68), "Expect", "Transfer-Encoding: chunked\r\nExpect", 1), "400", wire.CodeMalformed},
 	} {
 		answer := talk(t, g.BaseAddr(), c.head, false)
 		if codes := statusesOf(answer); codes != c.want {
@@ -261,7 +261,7 @@ func TestExpect(t *testing.T) {
 	}
 	r := bufio.NewReader(conn)
 	for i := range 2 {
-		if _, err := io.WriteString(conn, ask(quote, media, len(quoteBody))); err != nil {
+		if _, err := io.WriteString(conn, head(quote, media, len(quoteBody))); err != nil {
 			t.Fatal(err)
 		}
 		line, err := r.ReadString('\n')

@@ -84,11 +84,11 @@ func TestScreenerEvents(t *testing.T) {
 	h.add(1, 3, 20, market.Sell)
 	h.add(0, 4, 30, market.Sell)
 	h.add(0, 5, 31, market.Buy) // behind the cursor
-	ask := partner(t, h)
+	get := partner(t, h)
 	var block struct {
 		Block struct{ BlockNumber, BlockTimestamp int64 }
 	}
-	if err := json.Unmarshal(ask(marketapi.PathDEXScreener+"latest-block", "", 200), &block); err != nil || block.Block.BlockNumber != 30 || block.Block.BlockTimestamp != tapeBegin+4 {
+	if err := json.Unmarshal(get(marketapi.PathDEXScreener+"latest-block", "", 200), &block); err != nil || block.Block.BlockNumber != 30 || block.Block.BlockTimestamp != tapeBegin+4 {
 		t.Errorf("the latest block is %+v: %v", block, err)
 	}
 	events := func(from, to int) string {
@@ -103,7 +103,7 @@ func TestScreenerEvents(t *testing.T) {
 				Asset1Out  string
 			}
 		}
-		if err := json.Unmarshal(ask(marketapi.PathDEXScreener+"events", fmt.Sprintf("?fromBlock=%d&toBlock=%d", from, to), 200), &got); err != nil {
+		if err := json.Unmarshal(get(marketapi.PathDEXScreener+"events", fmt.Sprintf("?fromBlock=%d&toBlock=%d", from, to), 200), &got); err != nil {
 			t.Fatal(err)
 		}
 		all := ""
@@ -138,31 +138,31 @@ func TestPartnerLimits(t *testing.T) {
 			t.Errorf("refused with %s, want %s", body, reason)
 		}
 	}
-	ask := partner(t, long(marketapi.MaxPartnerScan))
+	get := partner(t, long(marketapi.MaxPartnerScan))
 	const gecko = "?ticker_id=SLUSD_USDC&end_time=999" // before the first trade
 	events := marketapi.PathDEXScreener + "events"
 	for n, query := range map[int]string{
 		marketapi.MaxPartnerEvents: fmt.Sprintf("?fromBlock=1&toBlock=%d", marketapi.MaxPartnerEvents), 0: "?fromBlock=0&toBlock=0",
 		3: "?fromBlock=5&toBlock=7", // as old as it is
 	} {
-		if got := strings.Count(string(ask(events, query, 200)), `"swap"`); got != n {
+		if got := strings.Count(string(get(events, query, 200)), `"swap"`); got != n {
 			t.Errorf("%s: %d events, want %d", query, got, n)
 		}
 	}
-	ask(marketapi.PathCoinGecko+"historical_trades", gecko, 200)
+	get(marketapi.PathCoinGecko+"historical_trades", gecko, 200)
 
-	ask = partner(t, long(marketapi.MaxPartnerScan+1))
-	refused(ask(marketapi.PathCoinGecko+"historical_trades", gecko, 400), "too_far_back")
-	refused(ask(events, fmt.Sprintf("?fromBlock=1&toBlock=%d", 1+marketapi.MaxPartnerEvents), 400), "too_many_events")
+	get = partner(t, long(marketapi.MaxPartnerScan+1))
+	refused(get(marketapi.PathCoinGecko+"historical_trades", gecko, 400), "too_far_back")
+	refused(get(events, fmt.Sprintf("?fromBlock=1&toBlock=%d", 1+marketapi.MaxPartnerEvents), 400), "too_many_events")
 	for from, n := range map[int]int{1: marketapi.MaxPartnerEvents, 2: marketapi.MaxPartnerEvents, marketapi.MaxPartnerScan: 2} {
-		if got := strings.Count(string(ask(events, fmt.Sprintf("?fromBlock=%d&toBlock=%d", from, from+n-1), 200)), `"swap"`); got != n {
+		if got := strings.Count(string(get(events, fmt.Sprintf("?fromBlock=%d&toBlock=%d", from, from+n-1), 200)), `"swap"`); got != n {
 			t.Errorf("from block %d: %d events, want %d", from, got, n)
 		}
 	}
-	if got := strings.Count(string(ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC&limit=0", 200)), "trade_id"); got != marketapi.MaxPartnerScan {
+	if got := strings.Count(string(get(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC&limit=0", 200)), "trade_id"); got != marketapi.MaxPartnerScan {
 		t.Errorf("limit 0: %d trades, want %d", got, marketapi.MaxPartnerScan)
 	}
-	if got := strings.Count(string(ask(marketapi.PathCoinGecko+"historical_trades", fmt.Sprintf("?ticker_id=SLUSD_USDC&limit=%d&type=buy", marketapi.MaxPartnerTrades), 200)), "trade_id"); got != marketapi.MaxPartnerTrades {
+	if got := strings.Count(string(get(marketapi.PathCoinGecko+"historical_trades", fmt.Sprintf("?ticker_id=SLUSD_USDC&limit=%d&type=buy", marketapi.MaxPartnerTrades), 200)), "trade_id"); got != marketapi.MaxPartnerTrades {
 		t.Errorf("%d trades, want %d", got, marketapi.MaxPartnerTrades)
 	}
 }
@@ -174,7 +174,7 @@ func TestGeckoTrades(t *testing.T) {
 		h.add(0, id, uint64(id), market.Side(1+id%2)) // sides in turn
 	}
 	even, odd := market.Buy.String(), market.Sell.String()
-	ask := partner(t, h)
+	get := partner(t, h)
 	for query, want := range map[string]string{
 		"":                              even + " 10 8 6 4 2 " + odd + " 9 7 5 3 1 ",
 		"&limit=1":                      even + " 10 " + odd + " 9 ",
@@ -192,7 +192,7 @@ func TestGeckoTrades(t *testing.T) {
 		var got map[string][]struct {
 			ID int `json:"trade_id"`
 		}
-		if err := json.Unmarshal(ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC"+query, 200), &got); err != nil {
+		if err := json.Unmarshal(get(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC"+query, 200), &got); err != nil {
 			t.Fatal(err)
 		}
 		all := ""
@@ -212,34 +212,34 @@ func TestGeckoTrades(t *testing.T) {
 
 // TestPartnerWithoutHistory: without a history the views are used.
 func TestPartnerWithoutHistory(t *testing.T) {
-	ask := partner(t, nil)
-	if got := strings.Count(string(ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 200)), "trade_id"); got != marketdata.MaxTape {
+	get := partner(t, nil)
+	if got := strings.Count(string(get(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 200)), "trade_id"); got != marketdata.MaxTape {
 		t.Errorf("%d trades, want %d", got, marketdata.MaxTape)
 	}
-	if got := string(ask(marketapi.PathDEXScreener+"latest-block", "", 200)); !strings.Contains(got, `"blockNumber":80000`) {
+	if got := string(get(marketapi.PathDEXScreener+"latest-block", "", 200)); !strings.Contains(got, `"blockNumber":80000`) {
 		t.Errorf("the latest block is %s", got)
 	}
 }
 
 // TestPartnerHistoryFails: a broken disk is an error, not an empty market.
 func TestPartnerHistoryFails(t *testing.T) {
-	ask := partner(t, &tape{fail: errors.New("a broken disk")})
-	ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 500)
-	ask(marketapi.PathDEXScreener+"latest-block", "", 500)
-	ask(marketapi.PathDEXScreener+"events", "?fromBlock=0&toBlock=1", 500)
+	get := partner(t, &tape{fail: errors.New("a broken disk")})
+	get(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC", 500)
+	get(marketapi.PathDEXScreener+"latest-block", "", 500)
+	get(marketapi.PathDEXScreener+"events", "?fromBlock=0&toBlock=1", 500)
 }
 
 // TestPartnerBooks: CoinGecko's depth counts both sides, and CoinMarketCap gets all
 // levels.
 func TestPartnerBooks(t *testing.T) {
-	ask := partner(t, nil)
+	get := partner(t, nil)
 	levels := func(body []byte) int { return strings.Count(string(body), `["`) }
 	for query, want := range map[string]int{"": 200, "&depth=0": 200, "&depth=200": 200, "&depth=100": 100, "&depth=1": 2, "&depth=3": 4, "&depth=500": 200} {
-		if got := levels(ask(marketapi.PathCoinGecko+"orderbook", "?ticker_id=SLUSD_USDC"+query, 200)); got != want {
+		if got := levels(get(marketapi.PathCoinGecko+"orderbook", "?ticker_id=SLUSD_USDC"+query, 200)); got != want {
 			t.Errorf("%s: %d levels, want %d", query, got, want)
 		}
 	}
-	ask(marketapi.PathCoinGecko+"orderbook", "?ticker_id=SLUSD_USDC&depth=-1", 400)
+	get(marketapi.PathCoinGecko+"orderbook", "?ticker_id=SLUSD_USDC&depth=-1", 400)
 	g := partnerOne(t)
 	for name, want := range map[string]int{
 		"SLUSD_USDC": 200, "EMPTY_USDC": 0, "SLUSD_USDC?depth=3": 4, "SLUSD_USDC?depth=0&level=2": 200, "SLUSD_USDC?level=1": 2,
@@ -255,7 +255,7 @@ func TestPartnerBooks(t *testing.T) {
 	for _, query := range []string{"level=3", "level=x", "depth=x"} {
 		g("orderbook/", "SLUSD_USDC?"+query, 400)
 	}
-	limits := [][]byte{g("trades/", "SLUSD_USDC?limit=10001", 400), ask(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC&limit=1001", 400)}
+	limits := [][]byte{g("trades/", "SLUSD_USDC?limit=10001", 400), get(marketapi.PathCoinGecko+"historical_trades", "?ticker_id=SLUSD_USDC&limit=1001", 400)}
 	for _, body := range limits {
 		if e := gatewaytest.DecodeError(t, body); e.Code != wire.CodeInvalidLimit || e.Field != "limit" {
 			t.Errorf("a limit that is too large: %s", body)

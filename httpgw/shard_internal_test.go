@@ -22,7 +22,7 @@ func internalRoutes(own market.ShardID, now time.Time) *shardRouter {
 	return &shardRouter{own: own, macs: newMACs(groupSecret), now: now.UnixNano}
 }
 
-func hopRequest(target, key, body string) *fasthttp.Request {
+func forwardedRequest(target, key, body string) *fasthttp.Request {
 	r := &fasthttp.Request{}
 	r.Header.SetMethod(fasthttp.MethodPost)
 	r.Header.SetRequestURI(target)
@@ -39,7 +39,7 @@ func TestInternalHeader(t *testing.T) {
 	now := time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)
 	header := internalRequest{from: 1, client: netip.MustParseAddr("2001:db8::1"), taker: takerKey()}
 	from := internalRoutes(1, now)
-	line := from.appendInternalHeader(nil, &header, 2, []byte("/a?b=c"), hopRequest("/a?b=c", "k", "body"))
+	line := from.appendInternalHeader(nil, &header, 2, []byte("/a?b=c"), forwardedRequest("/a?b=c", "k", "body"))
 	if len(line) > maxInternalHeader {
 		t.Fatalf("%d bytes", len(line))
 	}
@@ -48,15 +48,15 @@ func TestInternalHeader(t *testing.T) {
 		of    *fasthttp.Request
 		taken bool
 	}{
-		"as it is":       {internalRoutes(2, now), hopRequest("/a?b=c", "k", "body"), true},
-		"late":           {internalRoutes(2, now.Add(internalLifetime)), hopRequest("/a?b=c", "k", "body"), true},
-		"too late":       {internalRoutes(2, now.Add(internalLifetime+time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
-		"too early":      {internalRoutes(2, now.Add(-internalLifetime-time.Millisecond)), hopRequest("/a?b=c", "k", "body"), false},
-		"another group":  {internalRoutes(3, now), hopRequest("/a?b=c", "k", "body"), false},
-		"another target": {internalRoutes(2, now), hopRequest("/a?b=d", "k", "body"), false},
-		"another key":    {internalRoutes(2, now), hopRequest("/a?b=c", "l", "body"), false},
-		"another body":   {internalRoutes(2, now), hopRequest("/a?b=c", "k", "bodY"), false},
-		"another secret": {&shardRouter{own: 2, macs: newMACs(bytes.Repeat([]byte{8}, 32)), now: now.UnixNano}, hopRequest("/a?b=c", "k", "body"), false},
+		"as it is":       {internalRoutes(2, now), forwardedRequest("/a?b=c", "k", "body"), true},
+		"late":           {internalRoutes(2, now.Add(internalLifetime)), forwardedRequest("/a?b=c", "k", "body"), true},
+		"too late":       {internalRoutes(2, now.Add(internalLifetime+time.Millisecond)), forwardedRequest("/a?b=c", "k", "body"), false},
+		"too early":      {internalRoutes(2, now.Add(-internalLifetime-time.Millisecond)), forwardedRequest("/a?b=c", "k", "body"), false},
+		"another group":  {internalRoutes(3, now), forwardedRequest("/a?b=c", "k", "body"), false},
+		"another target": {internalRoutes(2, now), forwardedRequest("/a?b=d", "k", "body"), false},
+		"another key":    {internalRoutes(2, now), forwardedRequest("/a?b=c", "l", "body"), false},
+		"another body":   {internalRoutes(2, now), forwardedRequest("/a?b=c", "k", "bodY"), false},
+		"another secret": {&shardRouter{own: 2, macs: newMACs(bytes.Repeat([]byte{8}, 32)), now: now.UnixNano}, forwardedRequest("/a?b=c", "k", "body"), false},
 	} {
 		got, ok := c.at.verify([][]byte{line}, c.of)
 		if ok != c.taken || ok && *got != header {
@@ -66,11 +66,11 @@ func TestInternalHeader(t *testing.T) {
 	for i := range line {
 		forged := bytes.Clone(line)
 		forged[i] ^= 1
-		if got, ok := internalRoutes(2, now).verify([][]byte{forged}, hopRequest("/a?b=c", "k", "body")); ok {
+		if got, ok := internalRoutes(2, now).verify([][]byte{forged}, forwardedRequest("/a?b=c", "k", "body")); ok {
 			t.Errorf("byte %d of %q is not signed: %+v", i, forged, got)
 		}
 	}
-	if _, ok := internalRoutes(2, now).verify([][]byte{line, line}, hopRequest("/a?b=c", "k", "body")); ok {
+	if _, ok := internalRoutes(2, now).verify([][]byte{line, line}, forwardedRequest("/a?b=c", "k", "body")); ok {
 		t.Error("it is taken twice")
 	}
 }
@@ -82,7 +82,7 @@ func FuzzInternalHeader(f *testing.F) {
 	f.Add([]byte("v1 1 2 1 192.0.2.1 - 00"), false)
 	f.Add([]byte("v9 256 2 -1 nobody 1"), true)
 	f.Fuzz(func(t *testing.T, header []byte, sign bool) {
-		r, request := internalRoutes(2, time.UnixMilli(1)), hopRequest("/", "", "")
+		r, request := internalRoutes(2, time.UnixMilli(1)), forwardedRequest("/", "", "")
 		line := header
 		if sign {
 			line = from(r, header, request)

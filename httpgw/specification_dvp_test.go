@@ -22,7 +22,7 @@ func TestDvPAnswersAreDescribed(t *testing.T) {
 	deps, rig := dvpDependencies()
 	c := newConformingOf(t, deps, nil)
 	const key = "Idempotency-Key: k"
-	ask := func(path, body string, status int, headers ...string) *openapitest.Answer {
+	post := func(path, body string, status int, headers ...string) *openapitest.Answer {
 		t.Helper()
 		a := c.send(t, path, postText(path, body, headers...), status)
 		if status >= 300 {
@@ -47,47 +47,47 @@ func TestDvPAnswersAreDescribed(t *testing.T) {
 
 	offered := get(terms.PathHandshake, terms.PathHandshake, "", 200)
 	get(terms.PathHandshake, terms.PathHandshake, "If-None-Match: "+offered.Header.Get("ETag")+"\r\n", 304)
-	ask(terms.PathHandshake, challengeBody, 200)
-	ask(terms.PathHandshake, issueBody, 201)
-	ask(terms.PathHandshake, "{}", 400)
-	ask(terms.PathHandshake, strings.Replace(issueBody, proofText, "x", 1), 400)
+	post(terms.PathHandshake, challengeBody, 200)
+	post(terms.PathHandshake, issueBody, 201)
+	post(terms.PathHandshake, "{}", 400)
+	post(terms.PathHandshake, strings.Replace(issueBody, proofText, "x", 1), 400)
 	for _, failure := range []struct {
 		err    error
 		status int
 	}{{desk.ErrBadKey, 400}, {desk.ErrBadNonce, 400}, {desk.ErrBadProof, 400}, {&desk.TooSoon{RetryAfter: time.Hour}, 429}, {desk.ErrTokensFull, 503}, {errors.New("x"), 500}} {
 		rig.keys.failing = failure.err
-		ask(terms.PathHandshake, issueBody, failure.status)
+		post(terms.PathHandshake, issueBody, failure.status)
 	}
 	rig.keys.failing = nil
 
 	full := strings.Replace(buildBody, "}", `,"quote_id":"Q000000000002d","fee_payer":"taker"}`, 1)
 	for _, body := range []string{buildBody, full, strings.Replace(buildBody, "USDC", "SOL", 1)} {
-		ask(terms.PathBuild, body, 200, bearer, key)
+		post(terms.PathBuild, body, 200, bearer, key)
 	}
-	ask(terms.PathBuild, strings.Replace(buildBody, taker, "", 1), 409, bearer)
-	ask(terms.PathBuild, strings.Replace(buildBody, taker, otherKey, 1), 403, bearer)
-	ask(terms.PathBuild, strings.Replace(full, `er"}`, `es"}`, 1), 400, bearer)
-	ask(terms.PathBuild, strings.Replace(buildBody, "T7", "T6", 1), 404, bearer)
+	post(terms.PathBuild, strings.Replace(buildBody, taker, "", 1), 409, bearer)
+	post(terms.PathBuild, strings.Replace(buildBody, taker, otherKey, 1), 403, bearer)
+	post(terms.PathBuild, strings.Replace(full, `er"}`, `es"}`, 1), 400, bearer)
+	post(terms.PathBuild, strings.Replace(buildBody, "T7", "T6", 1), 404, bearer)
 	for stage := desk.BuildOpen; stage <= desk.BuildExpired; stage++ {
 		rig.dvp.result.Stage, rig.dvp.result.Slot = stage, uint64(stage-1)
-		ask(terms.PathSubmit, submitBody, 200, bearer, key)
+		post(terms.PathSubmit, submitBody, 200, bearer, key)
 	}
-	ask(terms.PathSubmit, strings.Replace(submitBody, "B0", "C0", 1), 404, bearer)
-	ask(terms.PathSubmit, `{"build_id":"B000000000002e"}`, 409, bearer)
-	ask(terms.PathSubmit, strings.Replace(submitBody, "2e", "2f", 1), 409, bearer, key)
+	post(terms.PathSubmit, strings.Replace(submitBody, "B0", "C0", 1), 404, bearer)
+	post(terms.PathSubmit, `{"build_id":"B000000000002e"}`, 409, bearer)
+	post(terms.PathSubmit, strings.Replace(submitBody, "2e", "2f", 1), 409, bearer, key)
 	for _, path := range []string{terms.PathBuild, terms.PathSubmit} {
-		ask(path, "{}", 403)
-		ask(path, "{}", 403, "Authorization: Basic x")
-		ask(path, "{}", 403, bearer+"x")
-		ask(path, "{}", 400, bearer)
-		ask(path, "{", 400, bearer)
-		ask(path, `{"x":1}`, 400, bearer)
-		ask(path, "{}", 400, bearer, "Idempotency-Key: "+strings.Repeat("k", wire.MaxIdempotencyKey+1))
+		post(path, "{}", 403)
+		post(path, "{}", 403, "Authorization: Basic x")
+		post(path, "{}", 403, bearer+"x")
+		post(path, "{}", 400, bearer)
+		post(path, "{", 400, bearer)
+		post(path, `{"x":1}`, 400, bearer)
+		post(path, "{}", 400, bearer, "Idempotency-Key: "+strings.Repeat("k", wire.MaxIdempotencyKey+1))
 		c.send(t, path, strings.Replace(postText(path, "{}", bearer), "application/json", "text/plain", 1), 415)
-		ask(path, strings.Repeat(" ", wire.DefaultMaxBodyBytes+1), 413, bearer)
+		post(path, strings.Repeat(" ", wire.DefaultMaxBodyBytes+1), 413, bearer)
 		get(path, path, "", 405)
 	}
-	settlementFails(t, c, rig, ask)
+	settlementFails(t, c, rig, post)
 	buildStates(t, c, rig, get)
 	for _, code := range []string{wire.CodeTokenRefused, wire.CodeTokenTooSoon, wire.CodeRefused, wire.CodeUnknownClaim, wire.CodeClaimExpired, wire.CodeIdempotencyConflict, wire.CodeChainUnavailable} {
 		if !c.codes[code] {
@@ -97,12 +97,12 @@ func TestDvPAnswersAreDescribed(t *testing.T) {
 }
 
 // settlementFails produces each guard and each failure of desk and settlement.
-func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, body string, status int, headers ...string) *openapitest.Answer) {
+func settlementFails(t *testing.T, c *conforming, rig *dvpRig, post func(path, body string, status int, headers ...string) *openapitest.Answer) {
 	t.Helper()
 	refuse := func(word string, status int) {
 		rig.chain.failing, rig.dvp.failing = &desk.Refusal{Reason: desk.RefusalReason(word)}, &desk.Refusal{Reason: desk.RefusalReason(word)}
-		ask(terms.PathBuild, buildBody, status, bearer)
-		ask(terms.PathSubmit, submitBody, status, bearer)
+		post(terms.PathBuild, buildBody, status, bearer)
+		post(terms.PathSubmit, submitBody, status, bearer)
 	}
 	for _, word := range terms.GuardReasons() {
 		refuse(word, 409)
@@ -110,8 +110,8 @@ func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, bo
 	refuse(terms.TokenWrongTaker, 403)
 	refuse(`no "word"`, 409)
 	rig.chain.failing, rig.dvp.failing = errors.New("no node"), errors.New("no node")
-	ask(terms.PathBuild, buildBody, 503, bearer)
-	ask(terms.PathSubmit, submitBody, 503, bearer)
+	post(terms.PathBuild, buildBody, 503, bearer)
+	post(terms.PathSubmit, submitBody, 503, bearer)
 	rig.chain.failing = nil
 	for _, reason := range terms.RefusedReasons() {
 		is := terms.Refusal(reason)
@@ -121,15 +121,15 @@ func settlementFails(t *testing.T, c *conforming, rig *dvpRig, ask func(path, bo
 		c.desk.Result = func(rfq.Request) (*desk.Result, error) {
 			return &desk.Result{Outcome: rfq.Outcome{Reason: reason}, Replayed: true}, nil
 		}
-		ask(terms.PathBuild, buildBody, is.Status, bearer)
+		post(terms.PathBuild, buildBody, is.Status, bearer)
 		rig.dvp.failing = &desk.Refusal{Reason: desk.RefusalReason(reason.String())}
-		ask(terms.PathSubmit, submitBody, is.Status, bearer)
+		post(terms.PathSubmit, submitBody, is.Status, bearer)
 	}
 	for _, failure := range []error{desk.ErrBusy, desk.ErrReadOnly, desk.ErrUnknown} {
 		c.desk.Result = func(rfq.Request) (*desk.Result, error) { return nil, failure }
 		rig.dvp.failing = failure
-		ask(terms.PathBuild, buildBody, 503, bearer)
-		ask(terms.PathSubmit, submitBody, 503, bearer)
+		post(terms.PathBuild, buildBody, 503, bearer)
+		post(terms.PathSubmit, submitBody, 503, bearer)
 	}
 }
 

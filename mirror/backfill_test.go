@@ -337,8 +337,8 @@ func TestBackfillHorizon(t *testing.T) {
 	}
 	c.add(1, 10, buys(1, 10))
 	f.Poll(time.Unix(f.now+10, 0), c.slot)
-	if ask := f.Next(); ask.Kind != mirror.RequestList || ask.Page.MinSlot != c.slot || ask.Page.Until == (solana.Signature{}) {
-		t.Errorf("%+v", ask)
+	if request := f.Next(); request.Kind != mirror.RequestList || request.Page.MinSlot != c.slot || request.Page.Until == (solana.Signature{}) {
+		t.Errorf("%+v", request)
 	}
 	for range 2 {
 		if err := f.step(); err != nil {

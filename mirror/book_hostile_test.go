@@ -262,7 +262,7 @@ func FuzzBook(f *testing.F) {
 
 // FuzzManifest decodes a market of mainnet with a part overwritten.
 func FuzzManifest(f *testing.F) {
-	whole := keptAccount(f, "manifest_market.hex")
+	whole := savedAccount(f, "manifest_market.hex")
 	f.Add(0, []byte{1}, uint64(1000))
 	f.Add(156, []byte{0, 0, 0, 0, 80}, uint64(1000))
 	f.Add(256, whole[256:336], uint64(330_442_809))
@@ -284,7 +284,7 @@ func FuzzManifest(f *testing.F) {
 func FuzzPool(f *testing.F) {
 	_, accounts := makePool()
 	f.Add(accounts[0].Data, accounts[1].Data, accounts[2].Data)
-	f.Add(accounts[0].Data, accounts[1].Data, keptAccount(f, "cpmm_pool.hex"))
+	f.Add(accounts[0].Data, accounts[1].Data, savedAccount(f, "cpmm_pool.hex"))
 	f.Fuzz(func(t *testing.T, base, quote, pool []byte) {
 		l, accounts := makePool()
 		for i, data := range [][]byte{base, quote, pool} {

@@ -116,7 +116,7 @@ func flood(w http.ResponseWriter, r *http.Request, _ *question) bool {
 	return true
 }
 
-func says(text string) func(w http.ResponseWriter, r *http.Request, q *question) bool {
+func answers(text string) func(w http.ResponseWriter, r *http.Request, q *question) bool {
 	return func(w http.ResponseWriter, _ *http.Request, q *question) bool {
 		_, _ = io.WriteString(w, strings.ReplaceAll(text, "ID", fmt.Sprint(q.ID)))
 		return true
@@ -130,14 +130,14 @@ func TestServiceHostile(t *testing.T) {
 	for name, malice := range map[string]func(w http.ResponseWriter, r *http.Request, q *question) bool{
 		"floods":              flood,
 		"drips":               drip,
-		"not JSON":            says("<html>"),
-		"nothing":             says(""),
-		"null":                says(`{"jsonrpc":"2.0","id":ID,"result":null}`),
-		"another's answer":    says(`{"jsonrpc":"2.0","id":1000000,"result":{"context":{"slot":1},"value":[]}}`),
-		"no values":           says(`{"jsonrpc":"2.0","id":ID,"result":{"context":{"slot":18446744073709551615},"value":[]}}`),
-		"a negative slot":     says(`{"jsonrpc":"2.0","id":ID,"result":{"context":{"slot":-1},"value":[]}}`),
-		"deep":                says(strings.Repeat("[", 1<<15)),
-		"an error of its own": says(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"` + strings.Repeat("x", 1<<15) + `"}}`),
+		"not JSON":            answers("<html>"),
+		"nothing":             answers(""),
+		"null":                answers(`{"jsonrpc":"2.0","id":ID,"result":null}`),
+		"another's answer":    answers(`{"jsonrpc":"2.0","id":1000000,"result":{"context":{"slot":1},"value":[]}}`),
+		"no values":           answers(`{"jsonrpc":"2.0","id":ID,"result":{"context":{"slot":18446744073709551615},"value":[]}}`),
+		"a negative slot":     answers(`{"jsonrpc":"2.0","id":ID,"result":{"context":{"slot":-1},"value":[]}}`),
+		"deep":                answers(strings.Repeat("[", 1<<15)),
+		"an error of its own": answers(`{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"` + strings.Repeat("x", 1<<15) + `"}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Run("one of three", func(t *testing.T) {

@@ -338,7 +338,7 @@ func TestServiceRestarts(t *testing.T) {
 		apart     time.Duration
 		reach     time.Duration
 		published int
-		kept      int // transactions
+		stored    int // transactions
 	}{
 		"all of the past":              {30, 8 * time.Hour, -1, 30, 23},
 		"what the windows need":        {30, 8 * time.Hour, 0, 25, 24},
@@ -369,7 +369,7 @@ func TestServiceRestarts(t *testing.T) {
 				if r.chain.past.reads != reads || r.engine.refused != 0 || len(r.engine.trades) != c.published {
 					t.Errorf("%d transactions were read again, %d trades published, %d twice", r.chain.past.reads-reads, len(r.engine.trades), r.engine.refused)
 				}
-				if n := r.kv.count('t'); n != c.kept {
+				if n := r.kv.count('t'); n != c.stored {
 					t.Errorf("%d transactions are kept", n)
 				}
 			})

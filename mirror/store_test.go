@@ -15,9 +15,9 @@ import (
 	"blockdesk/mirror"
 )
 
-// keptAccount reads an account from testdata, in hex, which is available on every
+// savedAccount reads an account from testdata, in hex, which is available on every
 // machine.
-func keptAccount(t testing.TB, name string) []byte {
+func savedAccount(t testing.TB, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
@@ -39,7 +39,7 @@ func keptAccount(t testing.TB, name string) []byte {
 // TestKeptManifest decodes a stored USDT/USDC market, whose best prices differ by ten
 // millionths.
 func TestKeptManifest(t *testing.T) {
-	data := keptAccount(t, "manifest_market.hex")
+	data := savedAccount(t, "manifest_market.hex")
 	l := listing(mirror.Manifest)
 	l.Instrument = pair("USDT", "USDC", 6, 6)
 	l.Base = mirror.Coin{Mint: solana.Address(data[16:48]), Decimals: 6}
@@ -67,7 +67,7 @@ func TestKeptManifest(t *testing.T) {
 
 // TestKeptPool opens a pool of the real program.
 func TestKeptPool(t *testing.T) {
-	data := keptAccount(t, "cpmm_pool.hex")
+	data := savedAccount(t, "cpmm_pool.hex")
 	l := mirror.PoolListing{
 		Pool: atPool, Program: solana.RaydiumCPMMProgram,
 		Base: mirror.Coin{Mint: solana.Address(data[200:232]), Decimals: 9}, Quote: mirror.Coin{Mint: solana.Address(data[168:200]), Decimals: 6},
@@ -91,7 +91,7 @@ func TestKeptAreRecorded(t *testing.T) {
 	const address = "8sjV1AqBFvFuADBCQHhotaRq5DFFYSjjg1jMyVWMqXvZ"
 	a, _ := recordedAccount(t, "manifest/"+address+".json", address)
 	pool, _ := recordedAccount(t, "cpmm/pool.json", address)
-	if !bytes.Equal(a.Data, keptAccount(t, "manifest_market.hex")) || !bytes.Equal(pool.Data, keptAccount(t, "cpmm_pool.hex")) {
+	if !bytes.Equal(a.Data, savedAccount(t, "manifest_market.hex")) || !bytes.Equal(pool.Data, savedAccount(t, "cpmm_pool.hex")) {
 		t.Error("a kept account is not the recorded one")
 	}
 }
@@ -100,7 +100,7 @@ func TestKeptAreRecorded(t *testing.T) {
 // checked.
 func TestKeptParents(t *testing.T) {
 	const header, none = 256, 1<<32 - 1
-	data := keptAccount(t, "manifest_market.hex")
+	data := savedAccount(t, "manifest_market.hex")
 	link := func(at int) uint32 { return binary.LittleEndian.Uint32(data[at:]) }
 	seen := 0
 	var visit func(at, parent uint32)

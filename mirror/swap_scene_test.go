@@ -126,7 +126,7 @@ func (s *scene) checked(depth int, from, to uint8, amount, fee market.Amount) *s
 	return s.do(depth, s.programs[from], data, from, keyBaseMint, to, keyPayer)
 }
 
-// feeTold is TransferCheckedWithFee.
+// feeReported is TransferCheckedWithFee.
 func (s *scene) feeReported(depth int, from, to uint8, amount, fee market.Amount) *scene {
 	s.move(from, to, amount, fee)
 	data := append(append(append([]byte{26, 1}, amountBytes(amount)...), 6), amountBytes(fee)...)

@@ -99,7 +99,7 @@ func (s *Store) copySnapshots(to layout, snaps []snapshot, progress func(done, t
 	return syncDir(s.o.FS, to.snapshots())
 }
 
-// begin creates an empty target. It is not a valid store until finish returns nil.
+// beginCopy creates an empty target. It is not a valid store until finishCopy returns nil.
 func (l layout) beginCopy() (*highWaterMark, error) {
 	if used, err := hasFiles(l.fs, l.dir); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (l layout) beginCopy() (*highWaterMark, error) {
 	return m, nil
 }
 
-// finish verifies that the copy reaches the high-water mark want, and makes the copy a
+// finishCopy verifies that the copy reaches the high-water mark want, and makes the copy a
 // valid store. It closes m.
 func (l layout) finishCopy(m *highWaterMark, want highWaterMarkRecord, logger *slog.Logger) error {
 	end, err := l.verifyCopy(want, logger)

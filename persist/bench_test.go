@@ -131,22 +131,22 @@ func benchDir(b *testing.B) string {
 // journal's commands a second over the yardstick's.
 func BenchmarkJournal(b *testing.B) {
 	for _, size := range frameSizes {
-		b.Run(fmt.Sprintf("%d", size), func(b *testing.B) { benchTurns(b, size, Options{}) })
+		b.Run(fmt.Sprintf("%d", size), func(b *testing.B) { benchRounds(b, size, Options{}) })
 	}
 	for _, size := range frameSizes {
 		b.Run(fmt.Sprintf("mark-every-frame/%d", size), func(b *testing.B) {
-			benchTurns(b, size, Options{SyncHighWaterMark: true})
+			benchRounds(b, size, Options{SyncHighWaterMark: true})
 		})
 	}
 }
 
-// turnCommands is about how many commands a turn has, turnFrames the most frames.
+// roundCommands is about how many commands a round has, roundFrames the most frames.
 const (
-	turnCommands = 200_000
-	turnFrames   = 500
+	roundCommands = 200_000
+	roundFrames   = 500
 )
 
-func benchTurns(b *testing.B, size int, o Options) {
+func benchRounds(b *testing.B, size int, o Options) {
 	plain := newPlainFile(b)
 	o.Dir, o.Logger = benchDir(b), quiet()
 	s, err := Open(o)
@@ -158,8 +158,8 @@ func benchTurns(b *testing.B, size int, o Options) {
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.syncHighWaterMark(ctx) }()
-	turn := min(turnFrames, turnCommands/size)
-	commands := flowOf(turn*size, size, 1)
+	round := min(roundFrames, roundCommands/size)
+	commands := flowOf(round*size, size, 1)
 	var seq uint64
 	var spent [2]time.Duration
 	for b.Loop() {
@@ -171,7 +171,7 @@ func benchTurns(b *testing.B, size int, o Options) {
 			plain.append, func(prior uint64, part []engine.Command) error { return s.Append(prior, part, nil) },
 		} {
 			start := time.Now()
-			for i := range turn {
+			for i := range round {
 				if err := write(uint64(i), commands[i*size:(i+1)*size]); err != nil {
 					b.Fatal(err)
 				}
@@ -179,7 +179,7 @@ func benchTurns(b *testing.B, size int, o Options) {
 			spent[way] += time.Since(start)
 		}
 	}
-	n := float64(b.N) * float64(turn*size)
+	n := float64(b.N) * float64(round*size)
 	b.ReportMetric(n/spent[0].Seconds(), "plain/s")
 	b.ReportMetric(n/spent[1].Seconds(), "journal/s")
 	b.ReportMetric(spent[0].Seconds()/spent[1].Seconds(), "ratio")

@@ -46,7 +46,7 @@ func (l *logFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.Fil
 // Remove keeps a log that is as large as a spare, for the next start.
 func (l *logFS) Remove(name string) error {
 	if l.isLog(name) {
-		if kept, err := l.keep(name); kept || err != nil {
+		if spared, err := l.keep(name); spared || err != nil {
 			return err
 		}
 	}

@@ -34,15 +34,15 @@ func (s *Store) prune() error {
 	if len(list) < s.o.KeepSnapshots {
 		return nil // Genesis is still the fallback
 	}
-	kept := snapshotsToKeep(list, s.o.KeepSnapshots, floor)
-	base := kept[0]
+	keep := snapshotsToKeep(list, s.o.KeepSnapshots, floor)
+	base := keep[0]
 	if base.seq > floor || s.begin.Next > base.seq {
 		return nil
 	}
 	if _, _, err := readSnapshot(s.o.FS, s.layout.snapshot(base.seq), true); err != nil {
 		return fmt.Errorf("journal not pruned: the snapshot of seq %d: %w", base.seq, err)
 	}
-	dropped := list[:len(list)-len(kept)]
+	dropped := list[:len(list)-len(keep)]
 	for i := range dropped {
 		if err := s.o.FS.Remove(s.layout.snapshot(dropped[i].seq)); err != nil {
 			return fmt.Errorf("dropping the snapshot of seq %d: %w", dropped[i].seq, err)

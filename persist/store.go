@@ -278,7 +278,7 @@ func (s *Store) syncTail() (err error) {
 	if tail.Next == durable.Next {
 		return nil
 	}
-	if err := s.unsynced.turn(); err != nil {
+	if err := s.unsynced.switchFiles(); err != nil {
 		return s.fault.set(err)
 	}
 	defer s.fault.catch(&s.poisoned, &err)

@@ -18,7 +18,7 @@ func toolsFor(o Options) ToolOptions {
 	return ToolOptions{Dir: o.Dir, FS: o.FS, State: o.State, Logger: quiet()}
 }
 
-// snapshots lets the snapshotter catch up and take the snapshots that are due.
+// catchUp lets the snapshotter catch up and take the snapshots that are due.
 func (w *writer) catchUp(t testing.TB) {
 	t.Helper()
 	if err := w.store.snapshotter.catchUpToEnd(); err != nil {

@@ -68,9 +68,9 @@ func (u *unsynced) write(frame []byte) error {
 	return nil
 }
 
-// turn changes the files over. The caller then syncs all frames written before, and
+// switchFiles changes the files over. The caller then syncs all frames written before, and
 // calls turn again only after that.
-func (u *unsynced) turn() error {
+func (u *unsynced) switchFiles() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	next := 1 - u.current

@@ -47,7 +47,7 @@ func openPrices(c *config.Config, d *desk.Desk, settles *settlement, mirror *cha
 	if !c.RFQ.Enabled {
 		return nil, nil
 	}
-	if by := c.PricedByHand(); len(by) > 0 && settles != nil && !c.Demo {
+	if by := c.PricedByOperator(); len(by) > 0 && settles != nil && !c.Demo {
 		log.Warn("prices are set by hand: no source is configured", "assets", by, "key", "prices")
 	}
 	all, err := c.PriceAssets()

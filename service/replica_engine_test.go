@@ -36,7 +36,7 @@ func TestCheckInstruments(t *testing.T) {
 	limited[1].MaxQty = 50
 	for _, c := range []struct {
 		leader, own []market.Instrument
-		says        string
+		text        string
 		lacks       bool
 	}{
 		{nil, defined(t, "A/X"), "", false},
@@ -47,7 +47,7 @@ func TestCheckInstruments(t *testing.T) {
 		{defined(t, "B/X", "C/X"), defined(t, "A/X"), "instrument A/X differs from the leader's", false},
 	} {
 		err := checkInstruments(c.leader, c.own)
-		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) || errors.Is(err, errLacksInstruments) != c.lacks {
+		if (err == nil) != (c.text == "") || err != nil && !strings.Contains(err.Error(), c.text) || errors.Is(err, errLacksInstruments) != c.lacks {
 			t.Errorf("%v at %v: %v", c.leader, c.own, err)
 		}
 	}

@@ -64,14 +64,14 @@ func TestOpenSigner(t *testing.T) {
 func TestLostSince(t *testing.T) {
 	state := engine.NewState(engine.StateOptions{})
 	for _, c := range []struct {
-		rebase bool
-		seq    uint64
-		want   time.Time
-	}{{rebase: true}, {rebase: true, seq: 1, want: time.Unix(0, 7)}, {seq: 2}} {
+		reconcile bool
+		seq       uint64
+		want      time.Time
+	}{{reconcile: true}, {reconcile: true, seq: 1, want: time.Unix(0, 7)}, {seq: 2}} {
 		if c.seq > 0 {
 			state.Apply(&engine.Command{Kind: engine.Tick, Seq: c.seq, At: 7}, event.NewGrowingSink(4))
 		}
-		if got := lostSince(state, c.rebase); !got.Equal(c.want) {
+		if got := lostSince(state, c.reconcile); !got.Equal(c.want) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

@@ -16,15 +16,15 @@ const tokenListFile = "tokenlist.json"
 // stored one, and stores the list if it changed. With an error it also returns an edition to
 // publish, the first one if the file cannot be read; the file stays unchanged for the
 // operator to repair.
-func numberList(kept StateFiles, f *catalog.Facts) (catalog.Edition, error) {
-	before, err := kept.Read(tokenListFile)
+func numberList(files StateFiles, f *catalog.Facts) (catalog.Edition, error) {
+	before, err := files.Read(tokenListFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		edition, _ := catalog.NextEdition(nil, f)
 		return edition, err
 	}
 	edition, err := catalog.NextEdition(before, f)
 	if err != nil {
-		return edition, fmt.Errorf("%s: %w", kept.Location(tokenListFile), err)
+		return edition, fmt.Errorf("%s: %w", files.Location(tokenListFile), err)
 	}
 	numbered := *f
 	numbered.Service.TokenListEdition = edition
@@ -32,5 +32,5 @@ func numberList(kept StateFiles, f *catalog.Facts) (catalog.Edition, error) {
 	if bytes.Equal(list, before) {
 		return edition, nil
 	}
-	return edition, kept.Write(tokenListFile, list)
+	return edition, files.Write(tokenListFile, list)
 }

@@ -243,7 +243,7 @@ func TestSurplusIsPaidBack(t *testing.T) {
 		return paid
 	}
 	const over = 249_750_000_000 // 249,750 USDC: a decimal point that was lost
-	kept, much := buy(c.wallet(1), dust), buy(c.wallet(0), over)
+	dusty, much := buy(c.wallet(1), dust), buy(c.wallet(0), over)
 	due := l.settle.RefundsDue(solana.Signature{}, 10)
 	if len(due) != 1 || due[0].Signature != much || due[0].Reason != event.ReasonSurplus {
 		t.Fatalf("refunds due: %+v", due)
@@ -264,7 +264,7 @@ func TestSurplusIsPaidBack(t *testing.T) {
 	if got := c.tokens(c.wallet(0).address, "USDC") - was; got != over {
 		t.Errorf("%d atoms came back, %d were over", got, uint64(over))
 	}
-	for s, want := range map[solana.Signature]market.Amount{much: over, kept: 0} {
+	for s, want := range map[solana.Signature]market.Amount{much: over, dusty: 0} {
 		if sum, _ := c.refundsOnChain(s); sum != want {
 			t.Errorf("%v: %d atoms were paid back, want %d", s, sum, want)
 		}

@@ -42,7 +42,7 @@ func TestAdversary(t *testing.T) {
 	for seed := range uint64(rounds) {
 		t.Run(fmt.Sprintf("round %d", seed), func(t *testing.T) {
 			t.Parallel()
-			newAdversary(t, seed).play()
+			newAdversary(t, seed).run()
 		})
 	}
 }
@@ -195,8 +195,8 @@ func (a *adversary) submit(b *buyer, dead func() bool) {
 	}
 }
 
-// play lets the service live and die until everything has ended, and then reconciles.
-func (a *adversary) play() {
+// run lets the service live and die until everything has ended, and then reconciles.
+func (a *adversary) run() {
 	paid := 0
 	for lives := 1 + a.rng.IntN(4); ; lives-- {
 		var d *failpoint
@@ -251,7 +251,7 @@ func (a *adversary) play() {
 
 // operate is what happens to the desk all the time: locks, refunds, prices, the clock. In
 // the last life prices stay where they are.
-func (a *adversary) operate(dead func() bool, wild bool) {
+func (a *adversary) operate(dead func() bool, random bool) {
 	if ready := a.l.settle.Ready() == nil; !ready {
 		return // the operator waits
 	}
@@ -260,12 +260,12 @@ func (a *adversary) operate(dead func() bool, wild bool) {
 			a.t.Fatal(err)
 		}
 	}
-	if wild && a.moving && a.rng.IntN(3) == 0 {
+	if random && a.moving && a.rng.IntN(3) == 0 {
 		a.notary.move(a.l,
 			[]market.USDPrice{700_000_000, 995_000_000, 1_000_000_000, 1_009_000_000, 1_011_000_000, 1_300_000_000, 0}[a.rng.IntN(7)],
 			[]market.USDPrice{105_000_000_000, 148_000_000_000, 149_000_000_000, 150_000_000_000, 200_000_000_000}[a.rng.IntN(5)])
 	}
-	if wild && a.jumps && a.rng.IntN(10) == 0 {
+	if random && a.jumps && a.rng.IntN(10) == 0 {
 		a.clock.Add(int64(a.rng.IntN(300)) * int64(time.Second))
 	}
 	if _, err := a.l.settle.Refund(ann, &desk.RefundSelection{}); err != nil && !dead() {

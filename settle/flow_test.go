@@ -125,8 +125,8 @@ func modularFlow(t *testing.T, l *life, w wallet, ticket market.TicketID, rail m
 	if err != nil || !ok {
 		t.Fatalf("no delivery: %v", err)
 	}
-	kept, ok, err := l.store.Transaction(claim.ID, settled.Proof)
-	if err != nil || !ok || kept.Signature() != delivery {
+	stored, ok, err := l.store.Transaction(claim.ID, settled.Proof)
+	if err != nil || !ok || stored.Signature() != delivery {
 		t.Fatalf("settled by another transaction than the delivery: %v, %v", ok, err)
 	}
 	symbol, terms := symbols[market.InstrumentID(ticket)], &claim.Terms

@@ -97,10 +97,10 @@ type Answer struct {
 
 // Process is the child process as the parent sees it.
 type Process struct {
-	in   io.WriteCloser
-	ask  *json.Encoder
-	out  *json.Decoder
-	wait func() error
+	in       io.WriteCloser
+	requests *json.Encoder
+	out      *json.Decoder
+	wait     func() error
 }
 
 // Start starts a child process: exe with args must call Serve.
@@ -124,7 +124,7 @@ func Start(ctx context.Context, exe string, args ...string) (*Process, error) {
 // Over returns a Process for a Serve that reads what is written to in and writes what
 // out reads. wait returns Serve's error when it has ended.
 func Over(in io.WriteCloser, out io.Reader, wait func() error) *Process {
-	return &Process{in: in, ask: json.NewEncoder(in), out: json.NewDecoder(out), wait: wait}
+	return &Process{in: in, requests: json.NewEncoder(in), out: json.NewDecoder(out), wait: wait}
 }
 
 // Close ends the process and waits for it.
@@ -145,29 +145,29 @@ func (c *Process) Answer() (*Answer, error) {
 // Join requests that a group connects. The answer comes when each connection has read
 // Group.Skip messages.
 func (c *Process) Join(g Group) error {
-	return c.ask.Encode(order{Do: doJoin, Name: g.Name, Group: &g})
+	return c.requests.Encode(order{Do: doJoin, Name: g.Name, Group: &g})
 }
 
 // Await requests that each connection of the group reads so many messages more than at
 // the last request. The answer has First and Last.
 func (c *Process) Await(name string, messages int) error {
-	return c.ask.Encode(order{Do: doAwait, Name: name, Messages: messages})
+	return c.requests.Encode(order{Do: doAwait, Name: name, Messages: messages})
 }
 
 // Follow is Await for a schedule; the answer has the latencies too. A tick
 // counts when its last message has come.
 func (c *Process) Follow(name string, s Schedule) error {
-	return c.ask.Encode(order{Do: doFollow, Name: name, Schedule: &s})
+	return c.requests.Encode(order{Do: doFollow, Name: name, Schedule: &s})
 }
 
 // End requests that each connection is read to its end. The answer counts those whose
 // last bytes are tail.
 func (c *Process) End(name string, tail []byte) error {
-	return c.ask.Encode(order{Do: doEnd, Name: name, Tail: tail})
+	return c.requests.Encode(order{Do: doEnd, Name: name, Tail: tail})
 }
 
 // Leave requests that the group's connections are closed.
-func (c *Process) Leave(name string) error { return c.ask.Encode(order{Do: doLeave, Name: name}) }
+func (c *Process) Leave(name string) error { return c.requests.Encode(order{Do: doLeave, Name: name}) }
 
 // Now returns the time that all processes of the machine share, in nanoseconds.
 func Now() int64 {

@@ -22,8 +22,8 @@ type conn struct {
 	newline   bool // events: the last byte was one
 }
 
-// ask sends a request and reads the response's head. Bytes behind it count as messages.
-func (c *conn) ask(form Form, request []byte) ([]byte, error) {
+// exchange sends a request and reads the response's head. Bytes behind it count as messages.
+func (c *conn) exchange(form Form, request []byte) ([]byte, error) {
 	if _, err := unix.Write(c.fd, request); err != nil {
 		return nil, err
 	}

@@ -158,7 +158,7 @@ func (g *group) dial(addr netip.AddrPort, spec *Group) (head []byte, err error) 
 		return nil, err
 	}
 	if len(spec.Request) > 0 {
-		if head, err = c.ask(g.form, spec.Request); err != nil {
+		if head, err = c.exchange(g.form, spec.Request); err != nil {
 			return nil, err
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 const (
 	// ackRounds are acknowledgements of one command each.
-	ackRounds = 4_000
-	ackWarm   = 400
+	ackRounds    = 4_000
+	ackUncounted = 400
 	// clusterResting keeps a mix's setup within one frame.
 	clusterResting = 2_000
 )
@@ -32,7 +32,7 @@ func measureAck(ctx context.Context, b *clusterBench) (err error) {
 	if err != nil {
 		return err
 	}
-	work := enginebench.NewWorkload(mix, ackWarm+ackRounds)
+	work := enginebench.NewWorkload(mix, ackUncounted+ackRounds)
 	file, err := yardstick.NewFile(filepath.Join(b.o.Dir, "ack-plain"), 64<<20)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func measureAck(ctx context.Context, b *clusterBench) (err error) {
 	if err := errors.Join(store.Append(0, work.Setup, nil), g.term.Append(0, work.Setup, nil)); err != nil {
 		return err
 	}
-	if err := ackInTurn(ctx, lanes); err != nil {
+	if err := ackAlternately(ctx, lanes); err != nil {
 		return err
 	}
 	judgeAcks(b, lanes)
@@ -74,19 +74,19 @@ type ackVariant struct {
 	series *bench.Series
 }
 
-// ackInTurn makes each lane acknowledge each command, one lane after the other, so that
+// ackAlternately makes each lane acknowledge each command, one lane after the other, so that
 // all lanes meet the same state of the disk.
-func ackInTurn(ctx context.Context, lanes []*ackVariant) error {
+func ackAlternately(ctx context.Context, lanes []*ackVariant) error {
 	for _, l := range lanes {
 		l.series = &bench.Series{Name: l.name, Hist: bench.NewHistogram()}
 	}
-	for i := range ackWarm + ackRounds {
+	for i := range ackUncounted + ackRounds {
 		for _, l := range lanes {
 			start := time.Now()
 			if err := errors.Join(ctx.Err(), l.one(i)); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
-			if i >= ackWarm {
+			if i >= ackUncounted {
 				l.series.Add(int64(time.Since(start)))
 			}
 		}

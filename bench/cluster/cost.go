@@ -21,10 +21,10 @@ import (
 const (
 	// costBurst commands arrive at once, costBursts times a second: the matcher wakes
 	// once a burst, so that its CPU time is matching and hardly any waking.
-	costBurst  = 1_000
-	costBursts = 100
-	costTurn   = costBurst * costBursts / 2 // commands
-	costRounds = 20
+	costBurst         = 1_000
+	costBursts        = 100
+	costRoundCommands = costBurst * costBursts / 2 // commands
+	costRounds        = 20
 )
 
 // costVariant is a leader with its followers. The first lane publishes nothing; the
@@ -68,7 +68,7 @@ func measureCost(ctx context.Context, b *clusterBench) (err error) {
 	for round := range costRounds + 1 {
 		for i := range lanes {
 			l := lanes[(i+round)%len(lanes)] // none is always behind the same
-			if err := l.turn(ctx, round); err != nil {
+			if err := l.measure(ctx, round); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
 		}
@@ -91,7 +91,7 @@ func (l *costVariant) open(ctx context.Context, exe, dir string) (end func() err
 		return nil, err
 	}
 	setup := mix.Setup()
-	l.commands = mix.Take((costRounds + 1) * costTurn)
+	l.commands = mix.Take((costRounds + 1) * costRoundCommands)
 	// Only the matcher calls the clock, because nothing here expires, and only the
 	// journaler calls Append: each pins its goroutine there.
 	clock := func() int64 { l.matcher.pin(); return time.Now().UnixNano() }
@@ -158,9 +158,9 @@ func (l *costVariant) clocks() (c costClocks, err error) {
 	return c, errors.Join(errs...)
 }
 
-// turn sends the round's commands; the first round is not counted.
-func (l *costVariant) turn(ctx context.Context, round int) error {
-	commands := l.commands[round*costTurn:][:costTurn]
+// measure sends the round's commands; the first round is not counted.
+func (l *costVariant) measure(ctx context.Context, round int) error {
+	commands := l.commands[round*costRoundCommands:][:costRoundCommands]
 	before, err := l.clocks()
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func judgeCost(b *clusterBench, lanes []*costVariant) {
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"cost: %d commands at once %d times a second, %d turns of %d commands a lane; what both lanes without a follower differ by is the spread; the matcher and the journaler keep a thread of their own here, whose CPU time the kernel counts, which makes waking them dearer; the whole process has the client in it",
-		costBurst, costBursts, costRounds, costTurn))
+		costBurst, costBursts, costRounds, costRoundCommands))
 }
 
 // bothMeans is the mean of a and b, turn by turn.

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// failoverWarm orders are acknowledged before a leader is killed.
-	failoverWarm = 50
+	// failoverUncounted orders are acknowledged before a leader is killed.
+	failoverUncounted = 50
 	// maxKillDelay bounds the random delay of a kill.
 	maxKillDelay = 200 * time.Millisecond
 	// failoverRest is the least time that a node has run when the leader is killed: the
@@ -69,7 +69,7 @@ func failoverRound(ctx context.Context, g server.Group, p *prober, split *failov
 	err := awaitSoon(ctx, "acknowledgements before the kill", func() (enough bool) {
 		last, acked := p.seen()
 		before = last
-		return acked >= from+failoverWarm
+		return acked >= from+failoverUncounted
 	})
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func failoverRound(ctx context.Context, g server.Group, p *prober, split *failov
 	return victim.Restart(ctx)
 }
 
-// said returns the times between two others at which a node has logged a message.
+// loggedAt returns the times between two others at which a node has logged a message.
 func loggedAt(log, message string, from, to time.Time) (at []time.Time) {
 	for line := range strings.Lines(log) {
 		var record struct {

@@ -55,10 +55,10 @@ func ServeFollowers(ctx context.Context, n int, dir string, in io.Reader, out io
 
 // followers is that child as its parent sees it.
 type followers struct {
-	cmd  *exec.Cmd
-	in   io.Closer
-	said *bufio.Reader
-	url  string
+	cmd    *exec.Cmd
+	in     io.Closer
+	output *bufio.Reader
+	url    string
 }
 
 func startFollowers(ctx context.Context, exe, dir string, n int) (*followers, error) {
@@ -71,7 +71,7 @@ func startFollowers(ctx context.Context, exe, dir string, n int) (*followers, er
 	if err != nil {
 		return nil, err
 	}
-	f.in, f.said = in, bufio.NewReader(out)
+	f.in, f.output = in, bufio.NewReader(out)
 	if err := f.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -82,13 +82,13 @@ func startFollowers(ctx context.Context, exe, dir string, n int) (*followers, er
 	return f, nil
 }
 
-// hear returns the next line of the child's output.
+// readLine returns the next line of the child's output.
 func (f *followers) readLine() (string, error) {
-	line, err := f.said.ReadString('\n')
+	line, err := f.output.ReadString('\n')
 	return strings.TrimSpace(line), err
 }
 
-// level waits until all followers are in sync.
+// awaitInSync waits until all followers are in sync.
 func (f *followers) awaitInSync() error {
 	line, err := f.readLine()
 	if err == nil && line != followersInSync {

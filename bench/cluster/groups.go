@@ -227,7 +227,7 @@ func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) (err
 	for round := range b.o.Rounds + 1 {
 		for i := range k.lanes {
 			l := k.lanes[(i+round)%len(k.lanes)] // none is always behind the same
-			if err := l.turn(ctx, round > 0); err != nil {
+			if err := l.measure(ctx, round > 0); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
 		}
@@ -236,9 +236,9 @@ func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) (err
 	return nil
 }
 
-// turn sends requests with one in flight, to measure the latency, and with many in
+// measure sends requests with one in flight, to measure the latency, and with many in
 // flight, to measure the CPU time of each.
-func (l *groupVariant) turn(ctx context.Context, counted bool) error {
+func (l *groupVariant) measure(ctx context.Context, counted bool) error {
 	single, loaded := l.single, l.loaded
 	if !counted {
 		single, loaded = &bench.Series{Hist: bench.NewHistogram()}, &bench.Series{}
@@ -282,13 +282,13 @@ func (l *groupVariant) flood(ctx context.Context) error {
 }
 
 // take adds the time of n requests to a series.
-func (l *groupVariant) take(s *bench.Series, n int64, ask func() error) error {
+func (l *groupVariant) take(s *bench.Series, n int64, send func() error) error {
 	before, err := cpuOfEach(l.working)
 	if err != nil {
 		return err
 	}
 	start := time.Now()
-	if err := ask(); err != nil {
+	if err := send(); err != nil {
 		return err
 	}
 	s.Elapsed += time.Since(start)

@@ -14,8 +14,8 @@ import (
 	"blockdesk/engine"
 )
 
-// splitTurn is a turn's commands: all to one engine, or half of them to each of two.
-const splitTurn = 50_000
+// splitRoundCommands is a round's commands: all to one engine, or half of them to each of two.
+const splitRoundCommands = 50_000
 
 // splitLane is the engines that share the commands of a turn, each with a producer.
 type splitLane struct {
@@ -50,7 +50,7 @@ func measureGroupRates(ctx context.Context, b *clusterBench) (err error) {
 			return err
 		}
 		setup := mix.Setup()
-		e.lane.commands = append(e.lane.commands, mix.Take((b.o.Rounds+1)*splitTurn/e.of))
+		e.lane.commands = append(e.lane.commands, mix.Take((b.o.Rounds+1)*splitRoundCommands/e.of))
 		leader, err := openLeader(filepath.Join(b.o.Dir, fmt.Sprintf("split-%d", e.mix.Seed)), engine.Options{}, nil)
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func measureGroupRates(ctx context.Context, b *clusterBench) (err error) {
 	for round := range b.o.Rounds + 1 {
 		for i := range lanes {
 			l := lanes[(i+round)%len(lanes)]
-			if err := l.turn(ctx, round); err != nil {
+			if err := l.measure(ctx, round); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
 		}
@@ -77,12 +77,12 @@ func measureGroupRates(ctx context.Context, b *clusterBench) (err error) {
 	return nil
 }
 
-// turn sends the round's commands; the first round is not counted.
-func (l *splitLane) turn(ctx context.Context, round int) error {
-	s, err := bench.NewReport("").Measure(l.name, splitTurn, nil, func() error {
+// measure sends the round's commands; the first round is not counted.
+func (l *splitLane) measure(ctx context.Context, round int) error {
+	s, err := bench.NewReport("").Measure(l.name, splitRoundCommands, nil, func() error {
 		all, ctx := errgroup.WithContext(ctx)
 		for i, e := range l.engines {
-			each := splitTurn / len(l.engines)
+			each := splitRoundCommands / len(l.engines)
 			commands := l.commands[i][round*each:][:each]
 			all.Go(func() error { return submitAll(ctx, e, commands) })
 		}
@@ -92,7 +92,7 @@ func (l *splitLane) turn(ctx context.Context, round int) error {
 		return err
 	}
 	l.rates = append(l.rates, s.Rate())
-	l.cpu = append(l.cpu, float64(s.CPU)/splitTurn)
+	l.cpu = append(l.cpu, float64(s.CPU)/splitRoundCommands)
 	l.total.Ops += s.Ops
 	l.total.Elapsed += s.Elapsed
 	l.total.CPU += s.CPU
@@ -110,5 +110,5 @@ func judgeSplit(b *clusterBench, one, two *splitLane) {
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"commands of groups: the mix with a client's id on every command, %d turns of %d, one producer an engine; engines, producers and journals share this machine's cores and its one disk, so it is what a second group costs, and says nothing of what a second machine gains; no gateways and no consumers",
-		b.o.Rounds, splitTurn))
+		b.o.Rounds, splitRoundCommands))
 }

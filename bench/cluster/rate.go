@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	rateRounds = 5
-	rateTurn   = 250_000 // commands
+	rateRounds        = 5
+	rateRoundCommands = 250_000 // commands
 	// rateNap is how long the producer sleeps where the ring is full.
 	rateNap = 20 * time.Microsecond
 )
@@ -32,7 +32,7 @@ func measureRate(ctx context.Context, b *clusterBench) (err error) {
 	if err != nil {
 		return err
 	}
-	setup, commands := mix.Setup(), mix.Take((rateRounds+1)*rateTurn)
+	setup, commands := mix.Setup(), mix.Take((rateRounds+1)*rateRoundCommands)
 	g, err := startGroup(ctx, filepath.Join(b.o.Dir, "rate-quorum"))
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func measureRate(ctx context.Context, b *clusterBench) (err error) {
 	ends.Add(bench.Running(ctx, store.Run))
 	for round := range rateRounds + 1 {
 		for _, l := range lanes {
-			if err := l.turn(ctx, commands[round*rateTurn:][:rateTurn], round > 0); err != nil {
+			if err := l.measure(ctx, commands[round*rateRoundCommands:][:rateRoundCommands], round > 0); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
 		}
@@ -72,7 +72,7 @@ type rateLane struct {
 	journal engine.Journal
 	recover func() (*engine.Replica, error)
 	engine  *engine.Engine
-	turns   []*bench.Series
+	rounds  []*bench.Series
 	rates   []float64 // commands a second, of each turn
 }
 
@@ -136,13 +136,13 @@ func awaitDurable(ctx context.Context, e *engine.Engine) error {
 	}
 }
 
-func (l *rateLane) turn(ctx context.Context, commands []engine.Command, counted bool) error {
+func (l *rateLane) measure(ctx context.Context, commands []engine.Command, counted bool) error {
 	s, err := bench.NewReport("").Measure(l.name, int64(len(commands)), nil, func() error { return submitAll(ctx, l.engine, commands) })
 	if err != nil {
 		return err
 	}
 	if counted {
-		l.turns, l.rates = append(l.turns, s), append(l.rates, s.Rate())
+		l.rounds, l.rates = append(l.rounds, s), append(l.rates, s.Rate())
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (l *rateLane) turn(ctx context.Context, commands []engine.Command, counted 
 func judgeRates(b *clusterBench, majority, single *rateLane) {
 	for _, l := range []*rateLane{majority, single} {
 		total := &bench.Series{Name: l.name}
-		for _, s := range l.turns {
+		for _, s := range l.rounds {
 			total.Ops += s.Ops
 			total.Elapsed += s.Elapsed
 			total.CPU += s.CPU
@@ -166,5 +166,5 @@ func judgeRates(b *clusterBench, majority, single *rateLane) {
 	)
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"rate: the mix of bench engine with a client's id on every command, %d turns of %d commands each, from one producer that never waits; the majority's three nodes apply every command a second time; no gateways and no consumers; CPU is of all nodes together",
-		rateRounds, rateTurn))
+		rateRounds, rateRoundCommands))
 }

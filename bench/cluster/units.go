@@ -99,7 +99,7 @@ func measureSessions(ctx context.Context, b *clusterBench) (err error) {
 		return err
 	}
 	for _, name := range names {
-		c, err := fixclient.Dial(ctx, fixclient.Options{Addr: srv.Addresses.FIX, SenderCompID: name, TargetCompID: "BLOCKDESK", Key: key, HeartBtInt: fixclientBeat})
+		c, err := fixclient.Dial(ctx, fixclient.Options{Addr: srv.Addresses.FIX, SenderCompID: name, TargetCompID: "BLOCKDESK", Key: key, HeartBtInt: fixclientHeartbeat})
 		if err != nil {
 			return err
 		}
@@ -113,12 +113,12 @@ func measureSessions(ctx context.Context, b *clusterBench) (err error) {
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"FIX sessions: %d logged on, heartbeats every %d s: %.1f KB of the server's memory each, beside their configuration; %.0f µs of its CPU time a second each",
-		unitSessions, fixclientBeat, float64(busy.bytes-rest.bytes)/1e3/unitSessions, float64((busy.cpu-rest.cpu).Microseconds())/unitIdle.Seconds()/unitSessions))
+		unitSessions, fixclientHeartbeat, float64(busy.bytes-rest.bytes)/1e3/unitSessions, float64((busy.cpu-rest.cpu).Microseconds())/unitIdle.Seconds()/unitSessions))
 	return nil
 }
 
-// fixclientBeat is the heartbeat of an idle session, in seconds.
-const fixclientBeat = 10
+// fixclientHeartbeat is the heartbeat of an idle session, in seconds.
+const fixclientHeartbeat = 10
 
 // keyedConfig is a server's configuration whose participants, one for each CompID,
 // sign their Logon with one key.

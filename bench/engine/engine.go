@@ -54,7 +54,7 @@ func (o Benchmark) Run(ctx context.Context) (*bench.Report, error) {
 	return r, bench.RunParts(ctx, o.Parts, []bench.Part{
 		{Name: "flows", Run: func(ctx context.Context) error { return o.flows(ctx, r) }},
 		{Name: "rings", Run: func(ctx context.Context) error {
-			return errors.Join(bareHop(r), ringLatency(ctx, r, o.RingRate))
+			return errors.Join(bareHandover(r), ringLatency(ctx, r, o.RingRate))
 		}},
 		{Name: "pauses", Run: func(ctx context.Context) error { return pauses(ctx, r) }},
 		{Name: "scale", Run: func(ctx context.Context) error { return scale(ctx, r) }},
@@ -252,9 +252,9 @@ func arenaCommands(path string) (setup, commands []engine.Command, err error) {
 	return setup, commands, nil
 }
 
-// bareHop measures what one cache line costs to go from one spinning goroutine
+// bareHandover measures what one cache line costs to go from one spinning goroutine
 // to another: the command to event path has two such hops in it.
-func bareHop(r *bench.Report) error {
+func bareHandover(r *bench.Report) error {
 	const rounds = 1_000_000
 	var ping, pong struct {
 		_ [64]byte
@@ -283,13 +283,13 @@ func bareHop(r *bench.Report) error {
 // ringLatency sends commands on a schedule and measures, at the consumer, the time since
 // each was due.
 func ringLatency(ctx context.Context, r *bench.Report, rate int) error {
-	const warm, counted = 200_000, 2_000_000
+	const uncounted, counted = 200_000, 2_000_000
 	mix, err := flow.NewMix(flow.MixOptions{Seed: 2})
 	if err != nil {
 		return err
 	}
 	setup := mix.Setup()
-	commands := mix.Take(warm + counted)
+	commands := mix.Take(uncounted + counted)
 	replica := engine.NewReplica(engine.StateOptions{MaxOrders: 1 << 20})
 	eng, err := engine.New(engine.Options{Wait: engine.Spin, IngressSize: 1 << 16, EgressSize: 1 << 20}, replica)
 	if err != nil {
@@ -308,7 +308,7 @@ func ringLatency(ctx context.Context, r *bench.Report, rate int) error {
 			}
 		}
 	}
-	s, err := driveRings(r, eng, consumer, commands, warm, rate)
+	s, err := driveRings(r, eng, consumer, commands, uncounted, rate)
 	if err != nil {
 		return err
 	}
@@ -321,7 +321,7 @@ func ringLatency(ctx context.Context, r *bench.Report, rate int) error {
 // driveRings sends the commands on schedule and measures the time to their events; the
 // first warm ones are not counted. One goroutine produces and consumes: with the
 // matcher's, two goroutines spin, which is as many as two cores can run.
-func driveRings(r *bench.Report, eng *engine.Engine, consumer *engine.Consumer, commands []engine.Command, warm, rate int) (*bench.Series, error) {
+func driveRings(r *bench.Report, eng *engine.Engine, consumer *engine.Consumer, commands []engine.Command, uncounted, rate int) (*bench.Series, error) {
 	base := Settled(eng)
 	for events := consumer.Poll(); len(events) > 0; events = consumer.Poll() {
 		consumer.Release(len(events))
@@ -338,7 +338,7 @@ func driveRings(r *bench.Report, eng *engine.Engine, consumer *engine.Consumer, 
 		for i := range events {
 			if events[i].Seq > last {
 				last = events[i].Seq
-				if n := int(last - base - 1); n >= warm && n < total {
+				if n := int(last - base - 1); n >= uncounted && n < total {
 					_ = hist.RecordValue(max(now-due(n), 1))
 				}
 			}

@@ -38,7 +38,7 @@ const (
 	goalOrderCPU   = 25 * time.Microsecond
 	goalLogon      = 50 * time.Millisecond
 	fixWindow      = 256 // requests in flight of the throughput measurement
-	fixWarm        = 1_000
+	fixUncounted   = 1_000
 	fixRounds      = 5
 	fixLogons      = 200
 	fixSyncs       = 500
@@ -166,7 +166,7 @@ func (f *fixBench) measure(ctx context.Context) error {
 	}
 	for range fixRounds {
 		for _, l := range f.lanes {
-			if err := errors.Join(ctx.Err(), l.turn(max(f.options.Orders/fixRounds, 1))); err != nil {
+			if err := errors.Join(ctx.Err(), l.measureRound(max(f.options.Orders/fixRounds, 1))); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
 		}
@@ -177,9 +177,9 @@ func (f *fixBench) measure(ctx context.Context) error {
 	return nil
 }
 
-// turn adds n round trips and n pipelined requests to the measurements.
-func (l *fixLane) turn(n int) error {
-	for range fixWarm {
+// measureRound adds n round trips and n pipelined requests to the measurements.
+func (l *fixLane) measureRound(n int) error {
+	for range fixUncounted {
 		if err := l.wire.one(); err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (l *fixLane) turn(n int) error {
 	if err != nil {
 		return err
 	}
-	if err := l.wire.pipeline(fixWarm, fixWindow); err != nil {
+	if err := l.wire.pipeline(fixUncounted, fixWindow); err != nil {
 		return err
 	}
 	return l.time(l.run, n, func() error { return l.wire.pipeline(n, fixWindow) })

@@ -27,8 +27,8 @@ type arenaBook interface {
 	Cancel(id market.OrderID, participant market.ParticipantID, at int64, seq uint64, out *event.Sink)
 }
 
-// playArena runs a flow through a book and returns the digest of its reports.
-func playArena(b arenaBook, flow []ArenaRecord) (digest string, lines int) {
+// runArena runs a flow through a book and returns the digest of its reports.
+func runArena(b arenaBook, flow []ArenaRecord) (digest string, lines int) {
 	return reportArena(b, flow, NewArenaReports())
 }
 
@@ -66,14 +66,14 @@ func TestArenaReports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, lines := playArena(ladder.New(book.Options{}), flow)
+	digest, lines := runArena(ladder.New(book.Options{}), flow)
 	t.Logf("%d messages, %d reports, %s", len(flow), lines, digest)
 	if digest != published {
 		t.Errorf("the ladder's reports give %s, published is %s", digest, published)
 	}
 	prefix := flow[:min(len(flow), 30_000)]
-	a, _ := playArena(naive.New(book.Options{}), prefix)
-	b, _ := playArena(ladder.New(book.Options{}), prefix)
+	a, _ := runArena(naive.New(book.Options{}), prefix)
+	b, _ := runArena(ladder.New(book.Options{}), prefix)
 	if a != b {
 		t.Errorf("the first %d messages: naive %s, ladder %s", len(prefix), a, b)
 	}
@@ -91,7 +91,7 @@ func TestOwnArena(t *testing.T) {
 		t.Errorf("the flow has %v", kinds)
 	}
 	for name, b := range map[string]arenaBook{"naive": naive.New(book.Options{}), "ladder": ladder.New(book.Options{})} {
-		if digest, lines := playArena(b, flow); digest != golden {
+		if digest, lines := runArena(b, flow); digest != golden {
 			t.Errorf("%s: %d reports give %s, want %s", name, lines, digest, golden)
 		}
 	}

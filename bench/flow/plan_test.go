@@ -12,9 +12,9 @@ import (
 	"blockdesk/market"
 )
 
-// playBook sends the planner's actions to a book and returns how many rows came
+// runPlan sends the planner's actions to a book and returns how many rows came
 // out exact, and how many were unaided.
-func playBook(t *testing.T, rows []LobsterRow, levels int) (exact, unaided int) {
+func runPlan(t *testing.T, rows []LobsterRow, levels int) (exact, unaided int) {
 	t.Helper()
 	b := naive.New(book.Options{MaxOrders: 1 << 20})
 	out := event.NewGrowingSink(64)
@@ -78,7 +78,7 @@ func playBook(t *testing.T, rows []LobsterRow, levels int) (exact, unaided int) 
 func TestPlannerRebuildsOwnRecording(t *testing.T) {
 	for seed := range uint64(20) {
 		rows := NewLobster(seed, 120, 5)
-		exact, unaided := playBook(t, rows, 5)
+		exact, unaided := runPlan(t, rows, 5)
 		if exact != len(rows)-1 {
 			t.Errorf("seed %d: %d of %d rows exact", seed, exact, len(rows)-1)
 		}
@@ -104,7 +104,7 @@ func TestPlannerRebuildsRecordedDays(t *testing.T) {
 	if testing.Short() {
 		rows = rows[:20_000]
 	}
-	exact, unaided := playBook(t, rows, 5)
+	exact, unaided := runPlan(t, rows, 5)
 	t.Logf("AMZN level 5: %d of %d rows exact, %d unaided", exact, len(rows)-1, unaided)
 	if exact*1000 < (len(rows)-1)*995 {
 		t.Errorf("%d of %d rows exact, want 99.5 %%", exact, len(rows)-1)

@@ -44,12 +44,12 @@ func (b *restBench) quotesHere(ctx context.Context, depth string) error {
 		{server.GetText(depth), &bench.Series{Name: "depth read, one in flight", Hist: bench.NewHistogram()}},
 		{server.PostText(server.QuoteTarget, body), &bench.Series{Name: "quote, one in flight, interval", Hist: bench.NewHistogram()}},
 	}
-	warm := bench.NewHistogram()
+	uncounted := bench.NewHistogram()
 	for done := -quoteBurst; done < quoteTrips; done += quoteBurst {
 		for _, kind := range kinds {
 			hist := kind.series.Hist
 			if done < 0 {
-				hist = warm
+				hist = uncounted
 			}
 			before, err := bench.CPUOf(b.ours.PID())
 			if err != nil {

@@ -38,13 +38,13 @@ type Benchmark struct {
 
 // Sizes of the parts.
 const (
-	settleTakers = 8
-	settleBuilds = 2_000
-	settleLone   = 1_000 // submissions one by one
-	settleProofs = 6_000 // payments to be verified
-	settleEach   = 60    // of them for one claim
-	settleFlight = 16    // requests in flight
-	settleBurst  = 100   // requests that follow each other
+	settleTakers   = 8
+	settleBuilds   = 2_000
+	settleOneByOne = 1_000 // submissions one by one
+	settleProofs   = 6_000 // payments to be verified
+	settleEach     = 60    // of them for one claim
+	settleFlight   = 16    // requests in flight
+	settleBurst    = 100   // requests that follow each other
 )
 
 // settleBench is one run of the settlement benchmark.
@@ -181,9 +181,9 @@ func (b *settleBench) post(target, bearer string, body any) ([]byte, error) {
 		target, host, bearer, len(text), text), nil
 }
 
-// lone measures requests one after the other on one connection, in bursts; next
+// oneByOne measures requests one after the other on one connection, in bursts; next
 // makes one of them, which is not timed. The first burst is warm-up.
-func (b *settleBench) lone(ctx context.Context, name string, n int, next func() ([]byte, error)) (*bench.Series, error) {
+func (b *settleBench) oneByOne(ctx context.Context, name string, n int, next func() ([]byte, error)) (*bench.Series, error) {
 	l, err := server.DialLine(strings.TrimPrefix(b.srv.Addresses.Base, "http://"))
 	if err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func (b *settleBench) builds(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := b.lone(ctx, "build, one in flight", settleBuilds, func() ([]byte, error) { return request, nil })
+	s, err := b.oneByOne(ctx, "build, one in flight", settleBuilds, func() ([]byte, error) { return request, nil })
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (b *settleBench) submissions(ctx context.Context) error {
 		return err
 	}
 	t := b.takers[0]
-	s, err := b.lone(ctx, "submit, one in flight", settleLone, func() ([]byte, error) {
+	s, err := b.oneByOne(ctx, "submit, one in flight", settleOneByOne, func() ([]byte, error) {
 		o, err := t.build()
 		if err != nil {
 			return nil, err
@@ -269,7 +269,7 @@ func (b *settleBench) submissions(ctx context.Context) error {
 	b.r.Ratios = append(b.r.Ratios, bench.Ratio{
 		Name: "submit p50, ms, less one fdatasync's", Value: float64(s.Summary.P50-sync.Summary.P50) / 1e6, Goal: 1, AtMost: true,
 	})
-	return b.settled(ctx, settleLone+settleBurst)
+	return b.settled(ctx, settleOneByOne+settleBurst)
 }
 
 // each runs work n times, settleFlight at once, each on one of the takers.

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// wsTurn is the number of ticks of one side before the other side's turn.
-	wsTurn = 25
+	// wsTicks is the number of ticks of one side before the other side's turn.
+	wsTicks = 25
 	// wsGap lets the clients go back to sleep between two ticks.
 	wsGap = time.Millisecond
 )
@@ -56,7 +56,7 @@ func (b *wsBench) fanout(ctx context.Context) (err error) {
 	b.report.Ratios = append(b.report.Ratios, lastRatios(pairs[len(pairs)-1], pairs[0], goalLastP50, goalLastP99)...)
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"fan-out: %d clients in one epoll, updates of %d bytes with their header, one tick at a time, from its hand-over to the last client's read; %d turns of %d ticks each; a ratio is the median over the turns, a p99's of all; CPU is this process's; the goals of the time to the last client are for the feed as it comes against one loop",
-		b.o.Clients, pairs[0].size, b.o.Rounds, wsTurn))
+		b.o.Clients, pairs[0].size, b.o.Rounds, wsTicks))
 	return nil
 }
 
@@ -152,7 +152,7 @@ func (p *fanPair) round(ctx context.Context, counted bool) error {
 		if p.size > 0 {
 			p.raw.load(l.each, p.size)
 		}
-		if err := p.b.turn(ctx, l, counted); err != nil {
+		if err := p.b.timeTicks(ctx, l, counted); err != nil {
 			return fmt.Errorf("%s: %w", l.last.Name, err)
 		}
 		if p.size == 0 { // the first turn is the feed's
@@ -162,11 +162,11 @@ func (p *fanPair) round(ctx context.Context, counted bool) error {
 	return nil
 }
 
-// turn times ticks, one at a time.
-func (b *wsBench) turn(ctx context.Context, l *fanLane, counted bool) error {
-	times := make([]float64, 0, wsTurn)
+// timeTicks times ticks, one at a time.
+func (b *wsBench) timeTicks(ctx context.Context, l *fanLane, counted bool) error {
+	times := make([]float64, 0, wsTicks)
 	cpu := bench.ProcessCPU()
-	for range wsTurn {
+	for range wsTicks {
 		first, last, err := b.tick(ctx, l)
 		if err != nil {
 			return err
@@ -180,7 +180,7 @@ func (b *wsBench) turn(ctx context.Context, l *fanLane, counted bool) error {
 	if counted {
 		cpu = bench.ProcessCPU() - cpu
 		l.last.CPU += cpu
-		l.perOp = append(l.perOp, float64(cpu)/float64(wsTurn*l.each*b.o.Clients))
+		l.perOp = append(l.perOp, float64(cpu)/float64(wsTicks*l.each*b.o.Clients))
 		l.medians = append(l.medians, bench.MedianOf(times))
 	}
 	return nil

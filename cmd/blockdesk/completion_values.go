@@ -191,8 +191,8 @@ func completeKeys(*cobra.Command, string) (out []string) {
 	return out
 }
 
-// ask reads an answer of the running service into v. Without one v stays empty.
-func ask(s *settings, cmd *cobra.Command, path string, v any) {
+// query reads an answer of the running service into v. Without one v stays empty.
+func query(s *settings, cmd *cobra.Command, path string, v any) {
 	var f operatorFlags
 	if flag := cmd.Flag("admin"); flag != nil {
 		f.admin = flag.Value.String()
@@ -212,7 +212,7 @@ func ask(s *settings, cmd *cobra.Command, path string, v any) {
 func completeTickets(s *settings) completer {
 	return func(cmd *cobra.Command, _ string) (out []string) {
 		var a operator.TicketsAnswer
-		ask(s, cmd, "/desk/tickets", &a)
+		query(s, cmd, "/desk/tickets", &a)
 		for i := range a.Tickets {
 			t := &a.Tickets[i]
 			out = append(out, cobra.CompletionWithDesc(t.OrderID, t.Pair+" "+t.State+" "+t.Label))
@@ -225,7 +225,7 @@ func completeTickets(s *settings) completer {
 func completeMoney(s *settings, member, kind string) completer {
 	return func(cmd *cobra.Command, _ string) (out []string) {
 		var a moneyAnswer
-		ask(s, cmd, "/desk/money?kind="+kind, &a)
+		query(s, cmd, "/desk/money?kind="+kind, &a)
 		for _, m := range a.Lists[kind].Items {
 			id := m.Claim
 			if member == "l1_signature" {
@@ -242,7 +242,7 @@ func completeMoney(s *settings, member, kind string) completer {
 func completeTokens(s *settings) completer {
 	return func(cmd *cobra.Command, _ string) (out []string) {
 		var a tokensAnswer
-		ask(s, cmd, "/desk/tokens", &a)
+		query(s, cmd, "/desk/tokens", &a)
 		for i := range a.Tokens {
 			out = append(out, cobra.CompletionWithDesc(a.Tokens[i].ID, a.Tokens[i].Key))
 		}
@@ -253,7 +253,7 @@ func completeTokens(s *settings) completer {
 func completeSessions(s *settings) completer {
 	return func(cmd *cobra.Command, _ string) (out []string) {
 		var a fixSessionsAnswer
-		ask(s, cmd, "/desk/fix/sessions", &a)
+		query(s, cmd, "/desk/fix/sessions", &a)
 		for i := range a.Sessions {
 			out = append(out, cobra.CompletionWithDesc(a.Sessions[i].CompID, a.Sessions[i].Participant+", "+a.Sessions[i].State))
 		}

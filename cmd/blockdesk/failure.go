@@ -142,9 +142,9 @@ func (f *failure) print(asJSON bool, out, errOut io.Writer) {
 	fmt.Fprintln(errOut, text)
 }
 
-// readerGone reports whether the reader of standard output has closed the pipe, as in
+// isClosedPipe reports whether the reader of standard output has closed the pipe, as in
 // `blockdesk journal dump | head -1`.
-func readerGone(err error) bool {
+func isClosedPipe(err error) bool {
 	var path *fs.PathError
 	return errors.Is(err, syscall.EPIPE) && errors.As(err, &path) && path.Path == os.Stdout.Name()
 }

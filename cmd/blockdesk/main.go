@@ -40,7 +40,7 @@ func (s *settings) execute(ctx context.Context, args []string, out, errOut io.Wr
 	if s.started = s.started || s.helpErr != nil; err == nil {
 		err = s.helpErr
 	}
-	if err == nil || readerGone(err) {
+	if err == nil || isClosedPipe(err) {
 		return exitDone
 	}
 	f := explain(ctx, cmd, s.started, err)

@@ -16,7 +16,7 @@ import (
 
 func sandboxCommand(s *settings) *cobra.Command {
 	var listen, folder string
-	var memory, byHand bool
+	var memory, manual bool
 	o := sandbox.Options{}
 	cmd := &cobra.Command{
 		Use: "sandbox", Short: "Run the demo's local Solana chain alone, to test an integration on", Args: cobra.NoArgs,
@@ -42,7 +42,7 @@ func sandboxCommand(s *settings) *cobra.Command {
 			if memory {
 				o.StateFile = ""
 			}
-			if o.ManualSlots = byHand; byHand {
+			if o.ManualSlots = manual; manual {
 				o.SlotTime = 0
 			}
 			o.Stderr = cmd.ErrOrStderr()
@@ -54,7 +54,7 @@ func sandboxCommand(s *settings) *cobra.Command {
 	flags.StringVar(&folder, "folder", "", "folder of its keys and its state (default: "+demo.ChainFolder+" in the data folder)")
 	flags.BoolVar(&memory, "memory", false, "start with a new chain, and store only the keys")
 	flags.DurationVar(&o.SlotTime, "slot-time", 400*time.Millisecond, "time of a slot")
-	flags.BoolVar(&byHand, "by-hand", false, "slots advance only by sandbox_advance")
+	flags.BoolVar(&manual, "by-hand", false, "slots advance only by sandbox_advance")
 	flags.IntVar(&o.ConfirmSlots, "confirm-slots", 1, "slots until a block is confirmed")
 	flags.IntVar(&o.FinalizeSlots, "finalize-slots", 31, "slots until a block is finalized")
 	flags.IntVar(&o.BlockhashSlots, "blockhash-slots", broadcast.BlockhashLife, "slots in which a blockhash is valid")

@@ -130,7 +130,7 @@ func (p *trial) slowDisk(n *groupNode) {
 func (p *trial) fullDisk(n *groupNode) {
 	p.T.Helper()
 	n.suffers(p.T, programtest.Faults{Full: true})
-	await.True(p.T, n.id+" ends on a full disk", func() bool { return n.gone() != nil })
+	await.True(p.T, n.id+" ends on a full disk", func() bool { return n.exitedError() != nil })
 	p.kill(n) // the process has ended
 	p.progress(calmAcks)
 	n.suffers(p.T, programtest.Faults{})
@@ -179,13 +179,13 @@ func (p *trial) turnedAway(times int) {
 }
 
 // cutOff holds what a node says, what it hears, or both. The others go on.
-func (p *trial) cutOff(n *groupNode, says, hears bool) {
+func (p *trial) cutOff(n *groupNode, sends, receives bool) {
 	p.T.Helper()
 	for _, m := range p.others(n) {
-		if says {
+		if sends {
 			p.net.set(weather{held: true}, way{n.id, m.id})
 		}
-		if hears {
+		if receives {
 			p.net.set(weather{held: true}, way{m.id, n.id})
 		}
 	}

@@ -137,7 +137,7 @@ func (c *feedClient) follow(ctx context.Context) {
 func (c *feedClient) subscription() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ask := map[string]any{
+	subscribe := map[string]any{
 		"action": "SUBSCRIBE_MARKET", "channels": []string{"l2", "trades"}, "symbols": slices.Sorted(maps.Keys(c.books)),
 		"id": "1", "depth": 50, "heartbeat": true,
 	}
@@ -151,9 +151,9 @@ func (c *feedClient) subscription() []byte {
 		}
 	}
 	if len(resume) > 0 {
-		ask["resume"] = resume
+		subscribe["resume"] = resume
 	}
-	text, _ := json.Marshal(ask) // strings and numbers
+	text, _ := json.Marshal(subscribe) // strings and numbers
 	return text
 }
 

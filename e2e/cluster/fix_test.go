@@ -79,7 +79,7 @@ func newClusterTrader(name string, number int, seed uint64, addresses []string, 
 		Trader: fixtest.NewTrader(name, seed), gateways: gateways{addresses: addresses}, number: number, past: past, acks: acks,
 		open: map[string]func(outcome){}, firstAnswers: map[string]string{},
 	}
-	c.logons.least, c.quiet.least, c.OnMessage = clusterLogon, clusterSilence, c.note
+	c.logons.least, c.quiet.least, c.OnMessage = clusterLogon, clusterSilence, c.record
 	return c
 }
 
@@ -98,8 +98,8 @@ func answerOf(m *fixclient.Message) (clOrdID, answer string, ok bool) {
 	}
 }
 
-// note takes an answer into the history. The caller holds mu.
-func (c *clusterTrader) note(m *fixclient.Message) {
+// record takes an answer into the history. The caller holds mu.
+func (c *clusterTrader) record(m *fixclient.Message) {
 	id, answer, ok := answerOf(m)
 	if !ok || c.Requests[id] == nil {
 		return
@@ -114,10 +114,10 @@ func (c *clusterTrader) note(m *fixclient.Message) {
 	}
 }
 
-// asks notes a request that is about to be sent. The caller holds mu.
-func (c *clusterTrader) asks(id string) {
+// queryStatus notes a request that is about to be sent. The caller holds mu.
+func (c *clusterTrader) queryStatus(id string) {
 	c.sent++
-	c.open[id] = c.past.call(c.number, asked{kind: opAnswer, object: id})
+	c.open[id] = c.past.call(c.number, operation{kind: opAnswer, object: id})
 }
 
 // pending are the requests without an answer, in the order of sending.
@@ -192,7 +192,7 @@ func (c *clusterTrader) enter(ctx context.Context) bool {
 func (c *clusterTrader) repeat(id string) bool {
 	c.Mu.Lock()
 	r := c.Requests[id]
-	c.asks(id)
+	c.queryStatus(id)
 	c.Mu.Unlock()
 	return c.SendAgain(r) == nil
 }
@@ -213,7 +213,7 @@ func (c *clusterTrader) stay(ctx context.Context) {
 			id, r = c.Compose()
 			c.Requests[id] = r
 			c.Waiting++
-			c.asks(id)
+			c.queryStatus(id)
 		}
 		c.Mu.Unlock()
 		if time.Since(at) > c.quiet.wait() {
@@ -315,13 +315,13 @@ type keeper struct {
 	next    int
 	id, of  string // OrderID and ClOrdID of the order; empty = none
 	ops     int    // of this order so far
-	waiting map[string]*kept
+	waiting map[string]*keeperRequest
 	wrong   error
 	changes int // answers
 }
 
-// kept is a request that has no answer yet.
-type kept struct {
+// keeperRequest is a request that has no answer yet.
+type keeperRequest struct {
 	msgType  string
 	body     []byte
 	answered func(outcome)
@@ -330,7 +330,7 @@ type kept struct {
 func newKeeper(name string, number int, seed uint64, addresses []string, past *history) *keeper {
 	return &keeper{
 		name: name, prefix: fmt.Sprintf("%s-%x-", name, seed), rng: rand.New(rand.NewPCG(seed, 77)),
-		gateways: gateways{addresses: addresses}, number: number, past: past, waiting: map[string]*kept{},
+		gateways: gateways{addresses: addresses}, number: number, past: past, waiting: map[string]*keeperRequest{},
 		logons: tolerance{least: clusterLogon}, quiet: tolerance{least: clusterSilence},
 	}
 }
@@ -432,7 +432,7 @@ func (k *keeper) SetTarget(int) error { return nil }
 func (k *keeper) drop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.DeleteFunc(k.waiting, func(_ string, w *kept) bool { return w.msgType == "H" })
+	maps.DeleteFunc(k.waiting, func(_ string, w *keeperRequest) bool { return w.msgType == "H" })
 }
 
 // stay asks for one thing after the other, three at a time.
@@ -445,7 +445,7 @@ func (k *keeper) stay(ctx, last context.Context) {
 			seen, at = k.changes, time.Now()
 		}
 		idle := len(k.waiting) == 0
-		var sent []*kept
+		var sent []*keeperRequest
 		for n := 0; idle && n < atOnce && (ctx.Err() == nil || k.of != ""); n++ {
 			if w := k.compose(ctx.Err() != nil); w != nil {
 				sent = append(sent, w)
@@ -471,7 +471,7 @@ func (k *keeper) stay(ctx, last context.Context) {
 
 // compose makes the next request; nil where the order that is under way must be
 // there first, or is to be the last and is being cancelled. The caller holds mu.
-func (k *keeper) compose(last bool) *kept {
+func (k *keeper) compose(last bool) *keeperRequest {
 	const opsAnOrder, sometimes = 24, 8
 	if k.id == "" && k.of != "" || last && k.has("F") {
 		return nil
@@ -479,27 +479,27 @@ func (k *keeper) compose(last bool) *kept {
 	k.next++
 	id := k.prefix + strconv.Itoa(k.next)
 	stamp := time.Now().UTC().Format("20060102-15:04:05.000")
-	w := &kept{answered: func(outcome) {}}
-	ask := asked{object: k.prefix + k.id}
+	w := &keeperRequest{answered: func(outcome) {}}
+	op := operation{object: k.prefix + k.id}
 	switch roll := k.rng.IntN(sometimes); {
 	case k.id == "":
 		k.of, k.ops = id, 0
 		w.msgType = "D"
 		w.body = fmt.Appendf(nil, "11=%s\x0155=%s\x0154=1\x0138=%d\x0140=2\x0144=0.6\x0159=1\x0160=%s\x01", id, programtest.OtherSymbol, firstQty, stamp)
 	case roll < 3 && !k.has("H") && !last:
-		ask.kind, w.msgType = opStatus, "H"
+		op.kind, w.msgType = opStatus, "H"
 		w.body = fmt.Appendf(nil, "37=%s\x0111=%s\x0155=%s\x0154=1\x01", k.id, k.of, programtest.OtherSymbol)
 	case (k.ops > opsAnOrder || last) && !k.has("F"):
-		ask.kind, w.msgType = opCancel, "F"
+		op.kind, w.msgType = opCancel, "F"
 		w.body = fmt.Appendf(nil, "11=%s\x0137=%s\x0141=%s\x0155=%s\x0154=1\x0160=%s\x01", id, k.id, k.of, programtest.OtherSymbol, stamp)
 	default:
-		ask.kind, ask.amount, w.msgType = opAmend, int64(1+k.rng.IntN(5000)), "G"
+		op.kind, op.amount, w.msgType = opAmend, int64(1+k.rng.IntN(5000)), "G"
 		w.body = fmt.Appendf(nil, "11=%s\x0137=%s\x0141=%s\x0155=%s\x0154=1\x0138=%d\x0140=2\x0144=0.6\x0159=1\x0160=%s\x01",
-			id, k.id, k.of, programtest.OtherSymbol, ask.amount, stamp)
+			id, k.id, k.of, programtest.OtherSymbol, op.amount, stamp)
 	}
-	if ask.kind != "" {
+	if op.kind != "" {
 		k.ops++
-		w.answered = k.past.call(k.number, ask)
+		w.answered = k.past.call(k.number, op)
 	}
 	if w.msgType == "H" {
 		id = statusKey
@@ -543,7 +543,7 @@ func (k *keeper) handle(m *fixclient.Message) error {
 }
 
 // answer takes what a request was answered. The caller holds mu.
-func (k *keeper) answer(w *kept, m *fixclient.Message) {
+func (k *keeper) answer(w *keeperRequest, m *fixclient.Message) {
 	kind, refused := string(m.Get(150)), m.Type() == "9"
 	tooLate := refused && bytes.HasPrefix(m.Get(58), []byte("TOO_LATE"))
 	switch {

@@ -29,7 +29,7 @@ type roamers struct {
 	ways     [][]int           // resumed moves, by from and to
 	err      error             // the first thing that must not be
 
-	updates, snapshots, hops, resumed, restarts, heartbeats atomic.Uint64
+	updates, snapshots, moves, resumed, restarts, heartbeats atomic.Uint64
 }
 
 func newRoamers(symbols []string, urls ...string) *roamers {
@@ -55,9 +55,9 @@ func (r *roamers) fail(err error) {
 	}
 }
 
-// hear notes what a server has said of a stream where it stood; another one must
+// compare records the message that a server sent at a position of a stream; another one must
 // have said the same.
-func (r *roamers) hear(at, what string) error {
+func (r *roamers) compare(at, what string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if before, known := r.messages[at]; known && before != what {
@@ -84,8 +84,8 @@ type roamed struct {
 	lastTrade  uint64
 }
 
-// heard is any message of a server.
-type heard struct {
+// roamerMessage is any message of a server.
+type roamerMessage struct {
 	Channel    string            `json:"channel"`
 	Type       string            `json:"type"`
 	Symbol     string            `json:"symbol"`
@@ -136,7 +136,7 @@ func (c *roamer) visit(to int, stop <-chan struct{}) error {
 	if conn.WriteMessage(websocket.TextMessage, c.request()) != nil {
 		return nil
 	}
-	c.all.hops.Add(1)
+	c.all.moves.Add(1)
 	until := time.Now().Add(time.Duration(50+c.rng.IntN(700)) * time.Millisecond)
 	const least = 12 // messages, however slow the server is: more than it sends at first
 	for n := 0; n < least || time.Now().Before(until); n++ {
@@ -163,7 +163,7 @@ func (c *roamer) visit(to int, stop <-chan struct{}) error {
 
 // request subscribes to everything, from where the client is.
 func (c *roamer) request() []byte {
-	ask := map[string]any{"action": "SUBSCRIBE_MARKET", "channels": []string{"l2", "trades"}, "symbols": c.all.symbols, "heartbeat": true}
+	subscribe := map[string]any{"action": "SUBSCRIBE_MARKET", "channels": []string{"l2", "trades"}, "symbols": c.all.symbols, "heartbeat": true}
 	resume := map[string]any{}
 	c.epoch = ""
 	for name, s := range c.streams {
@@ -176,9 +176,9 @@ func (c *roamer) request() []byte {
 	}
 	if c.epoch != "" {
 		resume["epoch"] = c.epoch
-		ask["resume"] = resume
+		subscribe["resume"] = resume
 	}
-	text, err := json.Marshal(ask)
+	text, err := json.Marshal(subscribe)
 	if err != nil {
 		panic(err) // it is made of texts and numbers
 	}
@@ -187,7 +187,7 @@ func (c *roamer) request() []byte {
 
 // take holds one message against where the client is.
 func (c *roamer) take(to int, data []byte) error {
-	var m heard
+	var m roamerMessage
 	if err := json.Unmarshal(data, &m); err != nil {
 		return err
 	}
@@ -210,7 +210,7 @@ func (c *roamer) take(to int, data []byte) error {
 }
 
 // acknowledged notes what goes on without a snapshot.
-func (c *roamer) acknowledged(to int, m *heard) error {
+func (c *roamer) acknowledged(to int, m *roamerMessage) error {
 	for _, s := range m.Subscribed {
 		name := s.Channel + ":" + s.Symbol
 		at := c.streams[name]
@@ -231,7 +231,7 @@ func (c *roamer) acknowledged(to int, m *heard) error {
 }
 
 // follow takes a message of a stream.
-func (c *roamer) follow(m *heard) error {
+func (c *roamer) follow(m *roamerMessage) error {
 	name := m.Channel + ":" + m.Symbol
 	s := c.streams[name]
 	if m.Type == "snapshot" {
@@ -255,11 +255,11 @@ func (c *roamer) follow(m *heard) error {
 	if err := s.levels(m); err != nil {
 		return err
 	}
-	return c.all.hear(at, fmt.Sprint(m.EngineSeq, " ", m.TS, " ", m.Checksum, " ", crc32.ChecksumIEEE([]byte(s.text()))))
+	return c.all.compare(at, fmt.Sprint(m.EngineSeq, " ", m.TS, " ", m.Checksum, " ", crc32.ChecksumIEEE([]byte(s.text()))))
 }
 
 // trades holds a message of trades against the last one that is known.
-func (s *roamed) trades(all *roamers, at string, m *heard) error {
+func (s *roamed) trades(all *roamers, at string, m *roamerMessage) error {
 	var list []struct {
 		ID uint64 `json:"trade_id"`
 	}
@@ -278,11 +278,11 @@ func (s *roamed) trades(all *roamers, at string, m *heard) error {
 		}
 		s.lastTrade = list[i].ID
 	}
-	return all.hear(at, fmt.Sprint(m.EngineSeq, " ", m.TS, " ", string(m.Trades)))
+	return all.compare(at, fmt.Sprint(m.EngineSeq, " ", m.TS, " ", string(m.Trades)))
 }
 
 // levels brings the book up to a message, whose checksum it must have then.
-func (s *roamed) levels(m *heard) error {
+func (s *roamed) levels(m *roamerMessage) error {
 	for _, side := range []struct {
 		levels map[string]string
 		change [][2]string

@@ -221,8 +221,8 @@ func TestFollowersUnderFaults(t *testing.T) {
 		if err := errors.Join(clients.broken(), a.Err(), b.Err()); err != nil {
 			t.Fatal(err)
 		}
-		moved := clients.hops.Load() + 4
-		await.True(t, "clients that move", func() bool { return clients.hops.Load() >= moved || clients.broken() != nil })
+		moved := clients.moves.Load() + 4
+		await.True(t, "clients that move", func() bool { return clients.moves.Load() >= moved || clients.broken() != nil })
 	}
 	await.True(t, "clients that have seen enough", func() bool {
 		return clients.broken() != nil || clients.resumed.Load() >= 10 && clients.updates.Load() >= 1000 && clients.snapshots.Load() >= 10
@@ -243,7 +243,7 @@ func TestFollowersUnderFaults(t *testing.T) {
 	checkReadOnly(t, r)
 	checkFollowerFIX(t, r)
 	checkFollowerStream(t, r)
-	t.Logf("%v; %d moves, %d streams resumed %v, %d restarts announced, %d snapshots, %d updates, %d heartbeats", done, clients.hops.Load(),
+	t.Logf("%v; %d moves, %d streams resumed %v, %d restarts announced, %d snapshots, %d updates, %d heartbeats", done, clients.moves.Load(),
 		clients.resumed.Load(), clients.ways, clients.restarts.Load(), clients.snapshots.Load(), clients.updates.Load(), clients.heartbeats.Load())
 }
 
@@ -321,23 +321,23 @@ func checkFollowerFIX(t *testing.T, r *readers) {
 			return nil
 		})
 	}()
-	for _, ask := range []struct{ kind, body, answer, reports string }{
+	for _, request := range []struct{ kind, body, answer, reports string }{
 		{"V", "262=m\x01263=0\x01264=10\x01267=2\x01269=0\x01269=1\x01146=1\x0155=" + programtest.Symbol + "\x01", "W", ""},
 		{
 			"D", "11=o\x0155=" + programtest.Symbol + "\x0154=1\x0138=5\x0140=2\x0144=1\x0159=1\x0160=" + time.Now().UTC().Format("20060102-15:04:05") + "\x01",
 			"j", r.leader.Addresses.FIX,
 		},
 	} {
-		if err := client.Send(ask.kind, []byte(ask.body)); err != nil {
+		if err := client.Send(request.kind, []byte(request.body)); err != nil {
 			t.Fatal(err)
 		}
 		select {
 		case m := <-answers:
-			if m[35] != ask.answer || !strings.Contains(m[58], ask.reports) {
-				t.Errorf("35=%s at a follower: %v, want 35=%s with %q", ask.kind, m, ask.answer, ask.reports)
+			if m[35] != request.answer || !strings.Contains(m[58], request.reports) {
+				t.Errorf("35=%s at a follower: %v, want 35=%s with %q", request.kind, m, request.answer, request.reports)
 			}
 		case <-ctx.Done():
-			t.Fatalf("35=%s at a follower has no answer", ask.kind)
+			t.Fatalf("35=%s at a follower has no answer", request.kind)
 		}
 	}
 	cancel()

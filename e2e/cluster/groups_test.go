@@ -131,7 +131,7 @@ func TestGroupsAsProcesses(t *testing.T) {
 // toldByWebSocket: one group's feed names the other's, which has the symbol.
 func reportedByWebSocket(t *testing.T, here, there *programtest.Service) {
 	t.Helper()
-	ask := func(url string) (ack struct {
+	subscribe := func(url string) (ack struct {
 		Type       string            `json:"type"`
 		Subscribed []json.RawMessage `json:"subscribed"`
 		Rejected   []struct {
@@ -163,11 +163,11 @@ func reportedByWebSocket(t *testing.T, here, there *programtest.Service) {
 		}
 		return ack
 	}
-	first := ask(here.At.WS)
+	first := subscribe(here.At.WS)
 	if len(first.Rejected) != 1 || first.Rejected[0].Code != "OTHER_GROUP" || first.Rejected[0].URL != there.At.WS {
 		t.Fatalf("%+v", first)
 	}
-	if second := ask(first.Rejected[0].URL); len(second.Subscribed) != 1 {
+	if second := subscribe(first.Rejected[0].URL); len(second.Subscribed) != 1 {
 		t.Errorf("where it was sent: %+v", second)
 	}
 }

@@ -22,9 +22,9 @@ const (
 	opStatus = "status" // what an order is
 )
 
-// asked is what a client asked for, of an object: a request's own key, a tranche,
+// operation is what a client asked for, of an object: a request's own key, a tranche,
 // an order.
-type asked struct {
+type operation struct {
 	kind, object string
 	key          string // of a take
 	amount       int64  // of a take, dollars; of an amend, the quantity
@@ -56,7 +56,7 @@ const never = int64(1) << 62
 
 // call notes a request that is about to be sent. The function that it returns
 // notes the answer; if it is not called, there was none.
-func (h *history) call(client int, in asked) (answered func(outcome)) {
+func (h *history) call(client int, in operation) (answered func(outcome)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	i := len(h.ops)
@@ -83,7 +83,7 @@ func (h *history) take() []porcupine.Operation {
 func byObject(ops []porcupine.Operation) [][]porcupine.Operation {
 	parts := map[string][]porcupine.Operation{}
 	for _, o := range ops {
-		of := o.Input.(asked).object
+		of := o.Input.(operation).object
 		parts[of] = append(parts[of], o)
 	}
 	out := make([][]porcupine.Operation, 0, len(parts))
@@ -96,7 +96,7 @@ func byObject(ops []porcupine.Operation) [][]porcupine.Operation {
 // changesNothing reports whether an operation without an answer allows every history: in
 // hundreds, they only cost the checker its time.
 func changesNothing(o porcupine.Operation) bool {
-	kind := o.Input.(asked).kind
+	kind := o.Input.(operation).kind
 	return !o.Output.(outcome).known && (kind == opAnswer || kind == opStatus)
 }
 
@@ -109,7 +109,7 @@ func linearizable(ops []porcupine.Operation, capacity int64) error {
 			continue
 		}
 		model := answerModel()
-		switch part[0].Input.(asked).kind {
+		switch part[0].Input.(operation).kind {
 		case opTake:
 			model = trancheModel(capacity)
 		case opAmend, opCancel, opStatus:
@@ -118,7 +118,7 @@ func linearizable(ops []porcupine.Operation, capacity int64) error {
 		switch result := porcupine.CheckOperationsTimeout(model, part, runtest.HangTimeout); result {
 		case porcupine.Ok:
 		default:
-			return fmt.Errorf("%s: the history of %d operations is %s:\n%s", part[0].Input.(asked).object, len(part), result, transcript(part))
+			return fmt.Errorf("%s: the history of %d operations is %s:\n%s", part[0].Input.(operation).object, len(part), result, transcript(part))
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ func trancheModel(capacity int64) porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{trancheState{left: capacity}} },
 		Step: func(state, input, output any) []any {
-			s, in, out := state.(trancheState), input.(asked), output.(outcome)
+			s, in, out := state.(trancheState), input.(operation), output.(outcome)
 			id, has := claimOf(s.claims, in.key)
 			switch {
 			case has && (!out.known || out.answer == id):
@@ -255,7 +255,7 @@ func orderModel() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{int64(firstQty)} },
 		Step: func(state, input, output any) []any {
-			qty, in, out := state.(int64), input.(asked), output.(outcome)
+			qty, in, out := state.(int64), input.(operation), output.(outcome)
 			next := in.amount // 0 of a cancel
 			switch {
 			case in.kind == opStatus:
@@ -280,18 +280,18 @@ func TestClusterHistories(t *testing.T) {
 	t.Parallel()
 	type step struct {
 		call, back int64 // 0 = no answer
-		in         asked
+		in         operation
 		out        outcome
 	}
 	take := func(call, back int64, key, id string) step {
-		return step{call, back, asked{kind: opTake, object: "T1-1", key: key, amount: 250}, outcome{known: back > 0, answer: id}}
+		return step{call, back, operation{kind: opTake, object: "T1-1", key: key, amount: 250}, outcome{known: back > 0, answer: id}}
 	}
 	order := func(call, back int64, kind string, amount int64, out outcome) step {
 		out.known = back > 0
-		return step{call, back, asked{kind: kind, object: "order", amount: amount}, out}
+		return step{call, back, operation{kind: kind, object: "order", amount: amount}, out}
 	}
 	answer := func(call, back int64, text string) step {
-		return step{call, back, asked{kind: opAnswer, object: "a"}, outcome{known: back > 0, answer: text}}
+		return step{call, back, operation{kind: opAnswer, object: "a"}, outcome{known: back > 0, answer: text}}
 	}
 	for name, c := range map[string]struct {
 		right bool

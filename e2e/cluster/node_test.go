@@ -74,7 +74,7 @@ func slowClients(t *testing.T, g server.Group) *server.Server {
 		return leader != nil
 	})
 	for _, s := range g {
-		for _, half := range []struct{ url, said string }{
+		for _, half := range []struct{ url, sent string }{
 			{s.Addresses.Base, "POST /api/v1/rfq/quote HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{"},
 			{s.Addresses.Admin, "GET /metrics HTTP/1.1\r\nHost: a\r\n"},
 		} {
@@ -83,7 +83,7 @@ func slowClients(t *testing.T, g server.Group) *server.Server {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = conn.Close() })
-			if _, err := fmt.Fprint(conn, half.said); err != nil {
+			if _, err := fmt.Fprint(conn, half.sent); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -20,7 +20,7 @@ import (
 
 // The actions of a group's REST clients.
 const (
-	clusterAsk      = 1200 * time.Millisecond // wait for one answer, where the nodes are not slow
+	clusterWait     = 1200 * time.Millisecond // wait for one answer, where the nodes are not slow
 	clusterFill     = 250                     // dollars a claim
 	clusterCapacity = 6 * clusterFill         // of a tranche, each round's own
 )
@@ -33,13 +33,13 @@ type restClient struct {
 	at     int
 	number int // in histories
 	past   *history
-	asks   tolerance
+	waits  tolerance
 }
 
 func newRESTClient(number int, nodes []string, past *history) *restClient {
 	return &restClient{
 		http:  &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: 5 * time.Second}},
-		nodes: nodes, number: number, past: past, asks: tolerance{least: clusterAsk},
+		nodes: nodes, number: number, past: past, waits: tolerance{least: clusterWait},
 	}
 }
 
@@ -59,15 +59,15 @@ type restAnswer struct {
 // once sends one request to one node. An error means that there was no answer, or
 // none that says what has happened: the next request goes to another node.
 func (c *restClient) once(ctx context.Context, method, path, key string, body any) (*restAnswer, error) {
-	limited, cancel := context.WithTimeout(ctx, c.asks.wait())
+	limited, cancel := context.WithTimeout(ctx, c.waits.wait())
 	defer cancel()
 	a, err := c.try(limited, method, path, key, body)
 	switch {
 	case err == nil:
-		c.asks.shorter()
+		c.waits.shorter()
 		return a, nil
 	case limited.Err() != nil:
-		c.asks.longer()
+		c.waits.longer()
 	}
 	c.at = (c.at + 1) % len(c.nodes)
 	return a, err
@@ -192,7 +192,7 @@ func (l *restLoad) take(ctx context.Context, c *restClient, round *ticketRound, 
 		"order_id": round.order, "tranche_id": round.order + "-1", "fill_usd": fmt.Sprint(clusterFill), "bot_wallet": wallet, "payment_rail": "USDC",
 	}
 	for ctx.Err() == nil {
-		answered := l.past.call(c.number, asked{kind: opTake, object: round.order + "-1", key: key, amount: clusterFill})
+		answered := l.past.call(c.number, operation{kind: opTake, object: round.order + "-1", key: key, amount: clusterFill})
 		a, err := c.once(ctx, http.MethodPost, chaintest.PathModular, key, body)
 		l.count(err)
 		if err != nil {
@@ -249,7 +249,7 @@ func (l *restLoad) quote(ctx, last context.Context, number int, round *ticketRou
 	for n := 0; ctx.Err() == nil && l.err() == nil; n++ {
 		key := fmt.Sprintf("q%s-%d-%d", round.order, number, n)
 		for reply := 0; reply < 2 && last.Err() == nil; {
-			answered := l.past.call(number, asked{kind: opAnswer, object: key})
+			answered := l.past.call(number, operation{kind: opAnswer, object: key})
 			a, err := c.once(last, http.MethodPost, "/api/v1/rfq/quote", key, body)
 			l.count(err)
 			switch {

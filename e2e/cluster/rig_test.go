@@ -175,7 +175,7 @@ func (g *group) start(n *groupNode) {
 		g.T.Fatal(err)
 	}
 	await.True(g.T, n.id+" answers", func() bool {
-		if err := n.gone(); err != nil {
+		if err := n.exitedError(); err != nil {
 			g.T.Fatalf("%s has ended: %v\n%s", n.id, err, n.tail())
 		}
 		_, err := g.ready(n)
@@ -207,8 +207,8 @@ func (n *groupNode) run() (err error) {
 	return nil
 }
 
-// gone has the error with which a node ended by itself; nil while it runs.
-func (n *groupNode) gone() error {
+// exitedError has the error with which a node ended by itself; nil while it runs.
+func (n *groupNode) exitedError() error {
 	select {
 	case err := <-n.exited:
 		n.exited <- err

@@ -70,7 +70,7 @@ type ackClock struct {
 	worst time.Duration
 }
 
-func (a *ackClock) note(at time.Time) {
+func (a *ackClock) record(at time.Time) {
 	a.count.Add(1)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,8 +101,8 @@ func newTrial(g *group, seed uint64, f *figures) *trial {
 	p.load = newRESTLoad(g.addresses("http://", "base"), p.past)
 	fix := g.addresses("", "fix")
 	p.traders = [2]*clusterTrader{
-		newClusterTrader(programtest.FirmA, 1, seed, fix, p.past, p.acks.note),
-		newClusterTrader(programtest.FirmB, 2, seed+1, fix, p.past, p.acks.note),
+		newClusterTrader(programtest.FirmA, 1, seed, fix, p.past, p.acks.record),
+		newClusterTrader(programtest.FirmB, 2, seed+1, fix, p.past, p.acks.record),
 	}
 	p.keeper = newKeeper(programtest.FirmA2, 3, seed+2, fix, p.past)
 	for range 2 {
@@ -153,8 +153,8 @@ func (p *trial) segment(rounds int, faults []fault) {
 	for _, tr := range p.traders {
 		clients.Go(func() { tr.run(ctx) })
 	}
-	var kept error
-	clients.Go(func() { kept = p.keeper.run(ctx, last) })
+	var keeperErr error
+	clients.Go(func() { keeperErr = p.keeper.run(ctx, last) })
 	feeding, stopFeeds := context.WithCancel(p.T.Context())
 	defer func() { stopFeeds(); feeds.Wait() }()
 	for _, f := range p.feeds {
@@ -168,7 +168,7 @@ func (p *trial) segment(rounds int, faults []fault) {
 	late := time.AfterFunc(clusterPatience, end)
 	clients.Wait()
 	late.Stop()
-	if err := errors.Join(kept, p.broken()); err != nil {
+	if err := errors.Join(keeperErr, p.broken()); err != nil {
 		p.T.Fatalf("round %d: %v", p.round, err)
 	}
 	p.check(last)

@@ -49,9 +49,9 @@ type signerWatch struct {
 	listeners []net.Listener
 	all       sync.WaitGroup
 
-	mu    sync.Mutex
-	given []signature
-	onAsk func(node string) // called once, then removed
+	mu        sync.Mutex
+	given     []signature
+	onRequest func(node string) // called once, then removed
 }
 
 // newSignerWatch makes a socket for each node.
@@ -97,18 +97,18 @@ func (w *signerWatch) carry(in net.Conn, node string) {
 	if in.SetDeadline(time.Now().Add(patience)) != nil {
 		return
 	}
-	ask, err := readSignerFrame(in)
+	request, err := readSignerFrame(in)
 	if err != nil {
 		return
 	}
-	signs := ask[signerHead-1] == signRequest
+	signs := request[signerHead-1] == signRequest
 	if signs {
 		w.mu.Lock()
-		onAsk := w.onAsk
-		w.onAsk = nil
+		onRequest := w.onRequest
+		w.onRequest = nil
 		w.mu.Unlock()
-		if onAsk != nil {
-			onAsk(node)
+		if onRequest != nil {
+			onRequest(node)
 		}
 	}
 	out, err := net.Dial("unix", w.target)
@@ -119,7 +119,7 @@ func (w *signerWatch) carry(in net.Conn, node string) {
 	if out.SetDeadline(time.Now().Add(patience)) != nil {
 		return
 	}
-	if _, err := out.Write(ask); err != nil {
+	if _, err := out.Write(request); err != nil {
 		return
 	}
 	answer, err := readSignerFrame(out)
@@ -127,13 +127,13 @@ func (w *signerWatch) carry(in net.Conn, node string) {
 		return
 	}
 	if signs && answer[signerHead-1] == signatureKind {
-		w.note(node, ask[signerHead+1:])
+		w.record(node, request[signerHead+1:])
 	}
 	_, _ = in.Write(answer) // the caller may have closed the connection
 }
 
-// note keeps a signature under a transaction.
-func (w *signerWatch) note(node string, raw []byte) {
+// record keeps a signature under a transaction.
+func (w *signerWatch) record(node string, raw []byte) {
 	x, err := tx.Decode(raw)
 	if err != nil {
 		return // the signer signs nothing else
@@ -217,10 +217,10 @@ func moments() []moment {
 	later := func(rng *rand.Rand, do func()) {
 		time.AfterFunc(time.Duration(rng.Int64N(int64(12*time.Millisecond))), do)
 	}
-	onAsk := func(w *signerWatch, do func(string)) {
+	onRequest := func(w *signerWatch, do func(string)) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.onAsk = do
+		w.onRequest = do
 	}
 	return []moment{
 		{"cut off while it is proposed", func(g *group, _ *signerWatch, n *groupNode, rng *rand.Rand) func() {
@@ -232,18 +232,18 @@ func moments() []moment {
 			return g.net.heal
 		}},
 		{"cut off when the signer is asked", func(g *group, w *signerWatch, n *groupNode, _ *rand.Rand) func() {
-			onAsk(w, func(string) { hold(g, n) })
-			return func() { onAsk(w, nil); g.net.heal() }
+			onRequest(w, func(string) { hold(g, n) })
+			return func() { onRequest(w, nil); g.net.heal() }
 		}},
 		{"killed while it is proposed", func(g *group, _ *signerWatch, n *groupNode, rng *rand.Rand) func() {
-			pid, gone := n.cmd.Process, make(chan struct{})
-			later(rng, func() { _ = pid.Kill(); close(gone) }) // it may have ended already
-			return func() { <-gone; _ = n.kill(); g.start(n) }
+			pid, killed := n.cmd.Process, make(chan struct{})
+			later(rng, func() { _ = pid.Kill(); close(killed) }) // it may have ended already
+			return func() { <-killed; _ = n.kill(); g.start(n) }
 		}},
 		{"killed when the signer is asked", func(g *group, w *signerWatch, n *groupNode, _ *rand.Rand) func() {
 			pid := n.cmd.Process
-			onAsk(w, func(string) { _ = pid.Kill() })
-			return func() { onAsk(w, nil); _ = n.kill(); g.start(n) }
+			onRequest(w, func(string) { _ = pid.Kill() })
+			return func() { onRequest(w, nil); _ = n.kill(); g.start(n) }
 		}},
 		{"stopped while it is proposed", func(g *group, _ *signerWatch, n *groupNode, rng *rand.Rand) func() {
 			pid, done := n.cmd.Process, make(chan struct{})
@@ -351,12 +351,12 @@ func buildSomewhere(b *chaintest.Buyer, g *group) *chaintest.Built {
 // came of it; nil where none does in time.
 func submitSomewhere(ctx context.Context, b *chaintest.Buyer, g *group, x *chaintest.Built) *chaintest.Answer {
 	body := chaintest.Submission(x, b.Signed(x))
-	asks := tolerance{least: clusterAsk}
+	waits := tolerance{least: clusterWait}
 	for i := 0; ctx.Err() == nil; i++ {
-		try, cancel := context.WithTimeout(ctx, asks.wait())
+		try, cancel := context.WithTimeout(ctx, waits.wait())
 		a, err := b.Send(try, "POST", g.nodes[i%len(g.nodes)].url("base")+chaintest.PathSubmit, body, b.Bearer()...)
 		if try.Err() != nil {
-			asks.longer()
+			waits.longer()
 		}
 		cancel()
 		if err == nil && a.Status < 500 && (a.Status < 300 || a.Status >= 400) {

@@ -304,7 +304,7 @@ func TestUpgrade(t *testing.T) {
 	if err := last.run(); err != nil {
 		t.Fatal(err)
 	}
-	await.True(t, "the old program to end", func() bool { return last.gone() != nil })
+	await.True(t, "the old program to end", func() bool { return last.exitedError() != nil })
 	if output := last.tail(); !strings.Contains(output, "kind 4") {
 		t.Errorf("the old program said:\n%s", output)
 	}

@@ -124,8 +124,8 @@ func TestNewcomerWithoutNode(t *testing.T) {
 			steps[name] = strings.TrimSpace(rest)
 		}
 	}
-	for page, says := range map[string]string{"board": "<title>Board</title>", "wallet": "<title>", "docs": "<title>"} {
-		if text := n.answer(steps[page]); !strings.Contains(text, says) {
+	for page, want := range map[string]string{"board": "<title>Board</title>", "wallet": "<title>", "docs": "<title>"} {
+		if text := n.answer(steps[page]); !strings.Contains(text, want) {
 			t.Errorf("%s at %q: %.200s", page, steps[page], text)
 		}
 	}

@@ -53,7 +53,7 @@ func TestFeedThroughAnHour(t *testing.T) {
 		if whole {
 			stretch *= 3
 		}
-		playFor(t, r, stretch, func() { moveTickets(t, s, restarts) })
+		replayFor(t, r, stretch, func() { moveTickets(t, s, restarts) })
 		for _, f := range followers {
 			if err := f.Err(); err != nil {
 				t.Fatal(err)
@@ -97,12 +97,12 @@ func TestFeedThroughAnHour(t *testing.T) {
 		time.Since(began).Round(time.Second), restarts)
 }
 
-// playFor replays for a while, calls cut while messages are under way, and waits until
+// replayFor replays for a while, calls cut while messages are under way, and waits until
 // the replay has stopped.
-func playFor(t *testing.T, r *replayer, d time.Duration, cut func()) {
+func replayFor(t *testing.T, r *replayer, d time.Duration, cut func()) {
 	t.Helper()
 	stop, played := make(chan struct{}), make(chan error, 1)
-	go func() { played <- r.play(stop) }()
+	go func() { played <- r.replay(stop) }()
 	select {
 	case err := <-played: // the day is over
 		if err != nil {
@@ -136,7 +136,7 @@ func restart(t *testing.T, s *server.Server, r *replayer, politely bool) {
 	if politely {
 		end = s.Stop
 	}
-	playFor(t, r, 100*time.Millisecond, func() {
+	replayFor(t, r, 100*time.Millisecond, func() {
 		if err := end(); err != nil {
 			t.Fatal(err)
 		}

@@ -127,9 +127,9 @@ func (r *replayer) played() time.Duration {
 
 func (r *replayer) over() bool { return r.row == len(r.day.rows) }
 
-// play goes on until the day is over, stop is closed, or a line breaks, which is
+// replay goes on until the day is over, stop is closed, or a line breaks, which is
 // no error: it goes on where it stopped once the traders are settled.
-func (r *replayer) play(stop <-chan struct{}) error {
+func (r *replayer) replay(stop <-chan struct{}) error {
 	for !r.over() {
 		select {
 		case <-stop:

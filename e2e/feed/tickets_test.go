@@ -52,7 +52,7 @@ func (f *ticketFeed) next() {
 		PrevSeq   uint64            `json:"prev_seq"`
 		EngineSeq uint64            `json:"engine_seq"`
 		Tickets   []json.RawMessage `json:"tickets"`
-		Gone      []string          `json:"gone"`
+		Removed   []string          `json:"gone"`
 	}
 	for m.Channel != "tickets" {
 		if err := f.conn.SetReadDeadline(time.Now().Add(runtest.HangTimeout)); err != nil {
@@ -85,8 +85,8 @@ func (f *ticketFeed) next() {
 		}
 		f.records[head.ID] = text
 	}
-	if len(m.Gone) > 0 {
-		f.t.Fatalf("gone after seconds: %v", m.Gone)
+	if len(m.Removed) > 0 {
+		f.t.Fatalf("gone after seconds: %v", m.Removed)
 	}
 }
 

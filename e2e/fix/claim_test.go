@@ -22,7 +22,7 @@ type claimant struct {
 	in             chan map[int]string
 	ended          chan error
 	sender, target int
-	heard          []map[int]string // application messages, in their order
+	received       []map[int]string // application messages, in their order
 }
 
 func newClaimant(r *chaintest.Rig) *claimant {
@@ -67,7 +67,7 @@ func (c *claimant) kill() {
 	}
 	<-c.ended
 	for len(c.in) > 0 {
-		c.heard = append(c.heard, <-c.in)
+		c.received = append(c.received, <-c.in)
 	}
 	c.sender, c.target = c.client.NextSequence()
 	if err := c.Server.Restart(context.Background()); err != nil {
@@ -76,15 +76,15 @@ func (c *claimant) kill() {
 	c.logOn()
 }
 
-func (c *claimant) say(msgType, body string) {
+func (c *claimant) send(msgType, body string) {
 	c.T.Helper()
 	if err := c.client.Send(msgType, []byte(strings.ReplaceAll(body, "|", "\x01"))); err != nil {
 		c.T.Fatal(err)
 	}
 }
 
-// hear waits for a message that has these fields, whatever else comes before it.
-func (c *claimant) hear(want map[int]string) map[int]string {
+// await waits for a message that has these fields, whatever else comes before it.
+func (c *claimant) await(want map[int]string) map[int]string {
 	c.T.Helper()
 	has := func(m map[int]string) bool {
 		for tag, value := range want {
@@ -94,7 +94,7 @@ func (c *claimant) hear(want map[int]string) map[int]string {
 		}
 		return true
 	}
-	for _, m := range c.heard {
+	for _, m := range c.received {
 		if has(m) {
 			return m
 		}
@@ -102,12 +102,12 @@ func (c *claimant) hear(want map[int]string) map[int]string {
 	for deadline := time.After(runtest.HangTimeout); ; {
 		select {
 		case m := <-c.in:
-			c.heard = append(c.heard, m)
+			c.received = append(c.received, m)
 			if has(m) {
 				return m
 			}
 		case <-deadline:
-			c.T.Fatalf("no %v among %v", want, c.heard)
+			c.T.Fatalf("no %v among %v", want, c.received)
 		}
 	}
 }
@@ -115,17 +115,17 @@ func (c *claimant) hear(want map[int]string) map[int]string {
 // claim takes a quote of 250 dollars and returns the report of the reservation.
 func (c *claimant) claim(id string) map[int]string {
 	c.T.Helper()
-	c.say("R", "131="+id+"|146=1|55="+programtest.Symbol+"|152=250|15=USDC|")
-	quote := c.hear(map[int]string{35: "S", 131: id})
-	c.say("D", "11="+id+"|40=D|117="+quote[117]+"|55="+programtest.Symbol+"|54=1|152=250|60=20260101-00:00:00|")
-	return c.hear(map[int]string{35: "8", 11: id, 150: "A", 39: "A", 58: "AWAIT_PAYMENT"})
+	c.send("R", "131="+id+"|146=1|55="+programtest.Symbol+"|152=250|15=USDC|")
+	quote := c.await(map[int]string{35: "S", 131: id})
+	c.send("D", "11="+id+"|40=D|117="+quote[117]+"|55="+programtest.Symbol+"|54=1|152=250|60=20260101-00:00:00|")
+	return c.await(map[int]string{35: "8", 11: id, 150: "A", 39: "A", 58: "AWAIT_PAYMENT"})
 }
 
 // pay signs the transaction of a claim's News, sends it to the chain, waits until
 // it is final, and returns its signature.
 func (c *claimant) pay(report map[int]string) string {
 	c.T.Helper()
-	news := c.hear(map[int]string{35: "B", 148: "CLAIM " + report[37]})
+	news := c.await(map[int]string{35: "B", 148: "CLAIM " + report[37]})
 	payment := c.wallet.Sign(programtest.Must(base64.StdEncoding.DecodeString(news[96])))
 	c.MustBroadcast(payment.Raw)
 	return payment.Signature
@@ -134,16 +134,16 @@ func (c *claimant) pay(report map[int]string) string {
 // prove reports a payment.
 func (c *claimant) prove(id string, report map[int]string, signature string) {
 	c.T.Helper()
-	c.say("AE", fmt.Sprintf("571=%s|572=%s|818=%s|570=N|55=%s|32=%s|31=%s|75=20260101|60=20260101-00:00:00|552=1|54=1|37=%s|",
+	c.send("AE", fmt.Sprintf("571=%s|572=%s|818=%s|570=N|55=%s|32=%s|31=%s|75=20260101|60=20260101-00:00:00|552=1|54=1|37=%s|",
 		id, report[37], signature, programtest.Symbol, report[38], report[44], report[37]))
 }
 
 // settled waits until a claim is reported as paid, settled and captured.
 func (c *claimant) settled(report map[int]string) {
 	c.T.Helper()
-	c.hear(map[int]string{35: "8", 37: report[37], 150: "0", 39: "0", 58: "PAID"})
-	fill := c.hear(map[int]string{35: "8", 37: report[37], 150: "F", 39: "2", 32: report[38], 31: report[44], 151: "0.000000"})
-	c.hear(map[int]string{35: "AE", 37: report[37], 571: fill[17], 32: report[38], 31: report[44]})
+	c.await(map[int]string{35: "8", 37: report[37], 150: "0", 39: "0", 58: "PAID"})
+	fill := c.await(map[int]string{35: "8", 37: report[37], 150: "F", 39: "2", 32: report[38], 31: report[44], 151: "0.000000"})
+	c.await(map[int]string{35: "AE", 37: report[37], 571: fill[17], 32: report[38], 31: report[44]})
 }
 
 // tokensMoved fails unless the wallet has paid for exactly this many claims of this
@@ -179,7 +179,7 @@ func TestFIXClaim(t *testing.T) {
 	report := c.claim("c1")
 	signature := c.pay(report)
 	c.prove("p1", report, signature)
-	c.hear(map[int]string{35: "AR", 571: "p1", 572: report[37], 818: signature, 939: "0"})
+	c.await(map[int]string{35: "AR", 571: "p1", 572: report[37], 818: signature, 939: "0"})
 	c.settled(report)
 	c.tokensMoved(was, report, 1)
 
@@ -189,10 +189,10 @@ func TestFIXClaim(t *testing.T) {
 	r.Finalize()
 	c.settled(unreported)
 	c.prove("p2", unreported, signature2)
-	c.hear(map[int]string{35: "AR", 571: "p2", 939: "0"})
+	c.await(map[int]string{35: "AR", 571: "p2", 939: "0"})
 	// A payment is one claim's.
 	c.prove("p3", unreported, signature)
-	refused := c.hear(map[int]string{35: "AR", 571: "p3", 939: "1", 751: "99"})
+	refused := c.await(map[int]string{35: "AR", 571: "p3", 939: "1", 751: "99"})
 	if !strings.HasPrefix(refused[58], "PAYMENT_ALREADY_USED: ") {
 		t.Errorf("58=%s", refused[58])
 	}
@@ -213,7 +213,7 @@ func TestFIXClaimKilled(t *testing.T) {
 	c.prove("p1", report, signature)
 	c.kill() // before or after its answer
 	c.prove("p1", report, signature)
-	c.hear(map[int]string{35: "AR", 571: "p1", 939: "0"})
+	c.await(map[int]string{35: "AR", 571: "p1", 939: "0"})
 	c.kill() // while it is delivered
 	c.settled(report)
 	c.tokensMoved(was, report, 1)
@@ -229,10 +229,10 @@ func TestFIXClaimWithoutChain(t *testing.T) {
 	signature := c.pay(report)
 	r.Control("setNode", map[string]any{"mode": "503"})
 	c.prove("p1", report, signature)
-	c.say("H", "11=c1|55="+programtest.Symbol+"|54=1|")
-	c.hear(map[int]string{35: "8", 150: "I", 37: report[37]}) // the session does not wait for it
+	c.send("H", "11=c1|55="+programtest.Symbol+"|54=1|")
+	c.await(map[int]string{35: "8", 150: "I", 37: report[37]}) // the session does not wait for it
 	r.Control("heal", map[string]any{})
-	c.hear(map[int]string{35: "AR", 571: "p1", 939: "0"})
+	c.await(map[int]string{35: "AR", 571: "p1", 939: "0"})
 	c.settled(report)
 	c.tokensMoved(was, report, 1)
 }

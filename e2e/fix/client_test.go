@@ -155,15 +155,15 @@ func TestFIXClientReconnects(t *testing.T) {
 			t.Logf("%v\n%s", cmd.Process.Kill(), out)
 		}
 	})
-	say := func(line, want string) {
+	enter := func(line, want string) {
 		t.Helper()
 		if _, err := io.WriteString(in, line+"\n"); err != nil {
 			t.Fatal(err)
 		}
 		await.True(t, want, func() bool { return strings.Contains(out.String(), want) })
 	}
-	say("buy SLUSD/USDC 5 at 1.01 gtc", "accepted   buy 5")
-	say("book SLUSD/USDC 1", "bid 1.01 x 5")
+	enter("buy SLUSD/USDC 5 at 1.01 gtc", "accepted   buy 5")
+	enter("book SLUSD/USDC 1", "bid 1.01 x 5")
 	if err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -172,9 +172,9 @@ func TestFIXClientReconnects(t *testing.T) {
 		t.Fatal(err)
 	}
 	await.True(t, "a second logon", func() bool { return strings.Count(out.String(), "logged on") == 2 })
-	say("amend last qty=6", "amended    buy 6")
+	enter("amend last qty=6", "amended    buy 6")
 	await.True(t, "the book is followed again", func() bool { return strings.Contains(out.String(), "bid 1.01 x 6") })
-	say("quit", "logged out")
+	enter("quit", "logged out")
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}

@@ -87,7 +87,7 @@ type conversation struct {
 	all []*spoken
 }
 
-func (c *conversation) note(sent bool, message []byte) {
+func (c *conversation) record(sent bool, message []byte) {
 	s := &spoken{sent: sent}
 	for part := range bytes.SplitSeq(bytes.TrimSuffix(message, []byte{1}), []byte{1}) {
 		tag, value, _ := strings.Cut(string(part), "=")
@@ -104,7 +104,7 @@ func (c *conversation) note(sent bool, message []byte) {
 func (c *conversation) logOn(address, name string, change func(*fixclient.Options)) *fixtest.Session {
 	c.t.Helper()
 	o := fixclient.Options{
-		Addr: address, SenderCompID: name, TargetCompID: "BLOCKDESK", Username: name, Password: programtest.Password, Trace: c.note,
+		Addr: address, SenderCompID: name, TargetCompID: "BLOCKDESK", Username: name, Password: programtest.Password, Trace: c.record,
 	}
 	if change != nil {
 		change(&o)
@@ -350,8 +350,8 @@ func assemble(fields []docField) string {
 	return strings.ReplaceAll(fmt.Sprintf("%s10=%03d\x01", text, sum), "\x01", "|")
 }
 
-// say sends a message, written with | for SOH; T stands for the time.
-func say(s *fixtest.Session, msgType, body string) {
+// send sends a message, written with | for SOH; T stands for the time.
+func send(s *fixtest.Session, msgType, body string) {
 	s.T.Helper()
 	body = strings.ReplaceAll(body, "60=T|", "60="+time.Now().UTC().Format("20060102-15:04:05.000")+"|")
 	if err := s.Client.Send(msgType, []byte(strings.ReplaceAll(body, "|", "\x01"))); err != nil {
@@ -469,12 +469,12 @@ func TestFIXDocuments(t *testing.T) {
 // talkSession has what sessions say: both logons, a refused one, a test, a gap.
 func talkSession(c *conversation, at string) {
 	if _, err := fixclient.Dial(c.t.Context(), fixclient.Options{
-		Addr: at, SenderCompID: programtest.FirmB, TargetCompID: "BLOCKDESK", Username: programtest.FirmB, Password: "wrong", Trace: c.note,
+		Addr: at, SenderCompID: programtest.FirmB, TargetCompID: "BLOCKDESK", Username: programtest.FirmB, Password: "wrong", Trace: c.record,
 	}); err == nil {
 		c.t.Fatal("a wrong password opens a session")
 	}
 	signed := c.logOn(at, "FIRM3", func(o *fixclient.Options) { o.Username, o.Password, o.Key = "", "", docKey })
-	say(signed, "1", "112=are you there|")
+	send(signed, "1", "112=are you there|")
 	c.await(example{"heartbeat", false, "35=0 112=*"})
 	if err := signed.Client.Logout(); err != nil {
 		c.t.Fatal(err)
@@ -483,24 +483,24 @@ func talkSession(c *conversation, at string) {
 
 // talkInstruments asks what may be traded, and whether it is.
 func talkInstruments(c *conversation, s *fixtest.Session) {
-	say(s, "x", "320=all-1|559=4|")
+	send(s, "x", "320=all-1|559=4|")
 	c.await(example{"security-list", false, "35=y"})
-	say(s, "c", "320=terms-1|321=0|55="+programtest.Symbol+"|")
+	send(s, "c", "320=terms-1|321=0|55="+programtest.Symbol+"|")
 	c.await(example{"security-definition", false, "35=d"})
-	say(s, "e", "324=status-1|55="+programtest.Symbol+"|263=0|")
+	send(s, "e", "324=status-1|55="+programtest.Symbol+"|263=0|")
 	c.await(example{"security-status", false, "35=f"})
-	say(s, "g", "335=session-1|263=1|")
+	send(s, "g", "335=session-1|263=1|")
 	c.await(example{"trading-session", false, "35=h"})
 }
 
 // talkRebuild asks for what a client that has lost everything needs.
 func talkRebuild(s *fixtest.Session) {
-	say(s, "AF", "584=orders-1|585=7|")
+	send(s, "AF", "584=orders-1|585=7|")
 	s.Expect(map[int]string{35: "8", 150: "I", 912: "Y"})
-	say(s, "AD", "568=trades-1|569=0|")
+	send(s, "AD", "568=trades-1|569=0|")
 	s.Expect(map[int]string{35: "AQ"})
 	s.Expect(map[int]string{35: "AE", 912: "Y"})
-	say(s, "AN", "710=position-1|724=0|1=house|581=1|715="+docDay+"|60=T|")
+	send(s, "AN", "710=position-1|724=0|1=house|581=1|715="+docDay+"|60=T|")
 	s.Expect(map[int]string{35: "AO"})
 	s.Expect(map[int]string{35: "AP"})
 }
@@ -511,41 +511,41 @@ func talkOrders(c *conversation, at, api string) {
 	c.logOn(at, programtest.FirmA2, func(o *fixclient.Options) { o.Username, o.LogonFields = programtest.FirmA, "9406=Y\x01" })
 	b := c.logOn(at, programtest.FirmB, nil)
 	talkInstruments(c, b)
-	say(a, "D", "11=buy-1|55="+programtest.Symbol+"|54=1|60=T|38=100|40=2|44=0.9985|59=1|")
+	send(a, "D", "11=buy-1|55="+programtest.Symbol+"|54=1|60=T|38=100|40=2|44=0.9985|59=1|")
 	a.Expect(map[int]string{35: "8", 150: "0"})
 	// An order is acknowledged before the book shows it.
 	await.True(c.t, "the order in the book", func() bool {
 		return strings.Contains(programtest.Get(c.t, api+"/api/v1/market/depth?symbol="+programtest.Symbol), `"0.998500"`)
 	})
-	say(b, "V", "262=book-1|263=1|264=10|265=1|267=3|269=0|269=1|269=2|146=1|55="+programtest.Symbol+"|")
+	send(b, "V", "262=book-1|263=1|264=10|265=1|267=3|269=0|269=1|269=2|146=1|55="+programtest.Symbol+"|")
 	c.await(example{"market-data-snapshot", false, "35=W"})
-	say(b, "D", "11=sell-1|55="+programtest.Symbol+"|54=2|60=T|38=40|40=2|44=0.9985|59=3|")
+	send(b, "D", "11=sell-1|55="+programtest.Symbol+"|54=2|60=T|38=40|40=2|44=0.9985|59=3|")
 	a.Expect(map[int]string{35: "8", 150: "F"})
 	c.published(1)
-	say(a, "G", "11=replace-1|41=buy-1|55="+programtest.Symbol+"|54=1|60=T|38=90|40=2|44=0.9980|59=1|")
+	send(a, "G", "11=replace-1|41=buy-1|55="+programtest.Symbol+"|54=1|60=T|38=90|40=2|44=0.9980|59=1|")
 	a.Expect(map[int]string{35: "8", 150: "5"})
 	c.published(2)
-	say(a, "H", "11=replace-1|55="+programtest.Symbol+"|54=1|")
+	send(a, "H", "11=replace-1|55="+programtest.Symbol+"|54=1|")
 	a.Expect(map[int]string{35: "8", 150: "I"})
 	talkRebuild(a)
-	say(a, "F", "11=cancel-1|41=replace-1|55="+programtest.Symbol+"|54=1|60=T|")
+	send(a, "F", "11=cancel-1|41=replace-1|55="+programtest.Symbol+"|54=1|60=T|")
 	a.Expect(map[int]string{35: "8", 150: "4"})
 	c.published(3)
-	say(a, "F", "11=cancel-2|41=replace-1|55="+programtest.Symbol+"|54=1|60=T|")
+	send(a, "F", "11=cancel-2|41=replace-1|55="+programtest.Symbol+"|54=1|60=T|")
 	a.Expect(map[int]string{35: "9"})
-	say(a, "D", "11=sell-2|55="+programtest.Symbol+"|54=2|60=T|38=25|40=2|44=1.0015|59=1|")
+	send(a, "D", "11=sell-2|55="+programtest.Symbol+"|54=2|60=T|38=25|40=2|44=1.0015|59=1|")
 	a.Expect(map[int]string{35: "8", 150: "0"})
 	c.published(4)
-	say(a, "q", "11=mass-1|530=1|55="+programtest.Symbol+"|60=T|")
+	send(a, "q", "11=mass-1|530=1|55="+programtest.Symbol+"|60=T|")
 	a.Expect(map[int]string{35: "8", 150: "4"})
 	a.Expect(map[int]string{35: "r"})
-	say(a, "D", "11=buy-2|55=NO/SUCH|54=1|60=T|38=1|40=2|44=1|59=1|")
+	send(a, "D", "11=buy-2|55=NO/SUCH|54=1|60=T|38=1|40=2|44=1|59=1|")
 	a.Expect(map[int]string{35: "8", 150: "8"})
-	say(a, "D", "11=buy-3|55="+programtest.Symbol+"|54=1|60=T|38=1|44=1|")
+	send(a, "D", "11=buy-3|55="+programtest.Symbol+"|54=1|60=T|38=1|44=1|")
 	a.Expect(map[int]string{35: "3"})
-	say(a, "B", "148=hello|33=1|58=hello|")
+	send(a, "B", "148=hello|33=1|58=hello|")
 	a.Expect(map[int]string{35: "j"})
-	say(b, "V", "262=book-1|263=1|264=10|265=1|267=1|269=0|146=1|55="+programtest.Symbol+"|")
+	send(b, "V", "262=book-1|263=1|264=10|265=1|267=1|269=0|146=1|55="+programtest.Symbol+"|")
 	c.await(example{"market-data-reject", false, "35=Y"})
 	talkByOrder(c, a, b)
 	talkMassQuotes(a)
@@ -557,16 +557,16 @@ func talkOrders(c *conversation, at, api string) {
 // talkByOrder has an order beside another one, for a client that sees orders.
 func talkByOrder(c *conversation, maker, reader *fixtest.Session) {
 	c.published(5)
-	say(maker, "D", "11=buy-4|55="+programtest.Symbol+"|54=1|60=T|38=15|40=2|44=0.9970|59=1|")
+	send(maker, "D", "11=buy-4|55="+programtest.Symbol+"|54=1|60=T|38=15|40=2|44=0.9970|59=1|")
 	maker.Expect(map[int]string{35: "8", 150: "0"})
 	c.published(6)
-	say(reader, "V", "262=orders-1|263=1|264=10|265=1|266=N|267=2|269=0|269=1|146=1|55="+programtest.Symbol+"|")
+	send(reader, "V", "262=orders-1|263=1|264=10|265=1|266=N|267=2|269=0|269=1|146=1|55="+programtest.Symbol+"|")
 	c.await(example{"market-data-orders", false, "35=W 262=orders-1"})
-	say(maker, "D", "11=buy-5|55="+programtest.Symbol+"|54=1|60=T|38=30|40=2|44=0.9970|59=1|")
+	send(maker, "D", "11=buy-5|55="+programtest.Symbol+"|54=1|60=T|38=30|40=2|44=0.9970|59=1|")
 	maker.Expect(map[int]string{35: "8", 150: "0"})
 	c.await(example{"market-data-order", false, "35=X 262=orders-1"})
-	say(reader, "V", "262=orders-1|263=2|264=10|265=1|267=1|269=0|146=1|55="+programtest.Symbol+"|")
-	say(maker, "q", "11=mass-2|530=1|55="+programtest.Symbol+"|60=T|")
+	send(reader, "V", "262=orders-1|263=2|264=10|265=1|267=1|269=0|146=1|55="+programtest.Symbol+"|")
+	send(maker, "q", "11=mass-2|530=1|55="+programtest.Symbol+"|60=T|")
 	maker.Expect(map[int]string{35: "8", 150: "4"})
 	maker.Expect(map[int]string{35: "8", 150: "4"})
 	maker.Expect(map[int]string{35: "r"})
@@ -575,11 +575,11 @@ func talkByOrder(c *conversation, maker, reader *fixtest.Session) {
 // talkMassQuotes quotes, has an entry refused, and withdraws.
 func talkMassQuotes(s *fixtest.Session) {
 	const set = "296=1|302=1|304=1|295=1|299=1|55=" + programtest.Symbol
-	say(s, "i", "117=quote-1|301=2|5617=3|5619=1000|"+set+"|132=0.98|133=1.02|134=50|135=50|")
+	send(s, "i", "117=quote-1|301=2|5617=3|5619=1000|"+set+"|132=0.98|133=1.02|134=50|135=50|")
 	s.Expect(map[int]string{35: "b", 117: "quote-1", 297: "0"})
-	say(s, "i", "117=quote-2|301=2|"+set+"|132=1.02|133=1.02|134=50|135=50|")
+	send(s, "i", "117=quote-2|301=2|"+set+"|132=1.02|133=1.02|134=50|135=50|")
 	s.Expect(map[int]string{35: "b", 117: "quote-2", 297: "5"})
-	say(s, "Z", "117=quote-3|298=4|")
+	send(s, "Z", "117=quote-3|298=4|")
 	s.Expect(map[int]string{35: "b", 117: "quote-3", 297: "4"})
 }
 
@@ -608,20 +608,20 @@ func anotherClaim(id string) string {
 // quote asks for one of 1,000 dollars and returns its id.
 func quote(s *fixtest.Session, id string) string {
 	s.T.Helper()
-	say(s, "R", "131="+id+"|146=1|55="+programtest.Symbol+"|54=1|152=1000|15=USDC|")
+	send(s, "R", "131="+id+"|146=1|55="+programtest.Symbol+"|54=1|152=1000|15=USDC|")
 	return s.Expect(map[int]string{35: "S", 131: id})[117]
 }
 
 // talkQuotes asks for quotes, and passes.
 func talkQuotes(c *conversation, s, custom *fixtest.Session) {
 	quote(custom, "ask-3")
-	say(s, "R", "131=ask-2|146=1|55="+programtest.Symbol+"|54=1|152=1001|")
+	send(s, "R", "131=ask-2|146=1|55="+programtest.Symbol+"|54=1|152=1001|")
 	s.Expect(map[int]string{35: "AG", 131: "ask-2"})
 	passed := quote(s, "ask-4")
-	say(s, "AJ", "693=pass-1|117="+passed+"|694=6|55="+programtest.Symbol+"|")
+	send(s, "AJ", "693=pass-1|117="+passed+"|694=6|55="+programtest.Symbol+"|")
 	s.Expect(map[int]string{35: "AI", 297: "11"})
 	hit := quote(custom, "ask-6")
-	say(custom, "AJ", "693=hit-1|117="+hit+"|694=1|55="+programtest.Symbol+"|60=T|")
+	send(custom, "AJ", "693=hit-1|117="+hit+"|694=1|55="+programtest.Symbol+"|60=T|")
 	custom.Expect(map[int]string{35: "8", 150: "A", 693: "hit-1"})
 	custom.Expect(map[int]string{35: "B"})
 }
@@ -630,15 +630,15 @@ func talkQuotes(c *conversation, s, custom *fixtest.Session) {
 // quote again.
 func talkClaim(c *conversation, r *chaintest.Rig, s *fixtest.Session) {
 	take := "117=" + quote(s, "ask-1") + "|55=" + programtest.Symbol + "|54=1|60=T|152=1000|40=D|"
-	say(s, "D", "11=take-1|"+take)
+	send(s, "D", "11=take-1|"+take)
 	claim := s.Expect(map[int]string{35: "8", 150: "A", 39: "A"})
 	offer := s.Expect(map[int]string{35: "B"})
 	payment := r.Wallet(1).Sign(programtest.Must(base64.StdEncoding.DecodeString(offer[96])))
 	r.MustBroadcast(payment.Raw)
 	report := fmt.Sprintf("571=%%s|572=%%s|818=%s|570=N|55=%s|32=%s|31=%s|75=%s|60=T|552=1|54=1|37=%s|", payment.Signature, programtest.Symbol,
 		claim[38], claim[44], time.Now().UTC().Format("20060102"), claim[37])
-	say(s, "AE", fmt.Sprintf(report, "paid-1", claim[37]))
-	say(s, "AE", fmt.Sprintf(report, "paid-2", anotherClaim(claim[37])))
+	send(s, "AE", fmt.Sprintf(report, "paid-1", claim[37]))
+	send(s, "AE", fmt.Sprintf(report, "paid-2", anotherClaim(claim[37])))
 	c.await(example{"claim-captured", false, "35=AE 39=2"})
-	say(s, "D", "11=take-2|"+take)
+	send(s, "D", "11=take-2|"+take)
 }

@@ -31,7 +31,7 @@ func TestMirrorFollowsTheChain(t *testing.T) {
 	t.Cleanup(func() {
 		if t.Failed() {
 			var s mirrorStatus
-			ok, err := r.watch.ask("status", &s)
+			ok, err := r.watch.get("status", &s)
 			t.Logf("%v %v: %+v", ok, err, s)
 		}
 	})
@@ -172,9 +172,9 @@ func (r *mirrorRig) contradiction() {
 func (r *mirrorRig) forked(slots, ahead int) {
 	r.t.Helper()
 	from := r.now()
-	r.m.cluster.setFork(func(b *bank) *bank { return r.m.forged(b, 3).at(b.slot+uint64(ahead), b.unix) })
+	r.m.cluster.setDiverge(func(b *bank) *bank { return r.m.forged(b, 3).at(b.slot+uint64(ahead), b.unix) })
 	r.follows(from + uint64(slots))
-	r.m.cluster.setFork(nil)
+	r.m.cluster.setDiverge(nil)
 	r.follows(r.now() + uint64(ahead) + 2)
 }
 

@@ -22,7 +22,7 @@ const farBehind = 140
 
 // troubles are the faults of a node, by name.
 func (r *mirrorRig) troubles() map[string]trouble {
-	says := func(status int, body string) trouble {
+	answers := func(status int, body string) trouble {
 		return trouble{answer: func(_ context.Context, w http.ResponseWriter) {
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, body) // the client may have closed the connection
@@ -30,10 +30,10 @@ func (r *mirrorRig) troubles() map[string]trouble {
 	}
 	return map[string]trouble{
 		"down":         {answer: hangUp},
-		"unavailable":  says(http.StatusServiceUnavailable, "not now"),
-		"rate limited": says(http.StatusTooManyRequests, "slow down"),
-		"a page":       says(http.StatusOK, "<html>welcome</html>"),
-		"wrong types":  says(http.StatusOK, `{"jsonrpc":"2.0","id":1,"result":{"context":{"slot":"many"},"value":[5,{}]}}`),
+		"unavailable":  answers(http.StatusServiceUnavailable, "not now"),
+		"rate limited": answers(http.StatusTooManyRequests, "slow down"),
+		"a page":       answers(http.StatusOK, "<html>welcome</html>"),
+		"wrong types":  answers(http.StatusOK, `{"jsonrpc":"2.0","id":1,"result":{"context":{"slot":"many"},"value":[5,{}]}}`),
 		"no answer":    {answer: func(ctx context.Context, _ http.ResponseWriter) { <-ctx.Done() }},
 		"slow drip":    {answer: drip},
 		"huge":         {answer: huge},

@@ -73,10 +73,10 @@ func (b *bank) at(slot uint64, unix int64) *bank {
 }
 
 const (
-	// keptBanks bounds the lag of nodes.
-	keptBanks = 600
-	// keptSlots is how long a book may be published while no node answers.
-	keptSlots = 1500
+	// maxBanks bounds the lag of nodes.
+	maxBanks = 600
+	// maxSlots is how long a book may be published while no node answers.
+	maxSlots = 1500
 )
 
 // chainCluster is the chain as all nodes have seen it.
@@ -87,9 +87,9 @@ type chainCluster struct {
 
 	mu    sync.Mutex
 	banks []*bank
-	// fork replaces a bank that is not final on all nodes; it is rolled back when the
+	// diverge replaces a bank that is not final on all nodes; it is rolled back when the
 	// fork ends.
-	fork func(b *bank) *bank
+	diverge func(b *bank) *bank
 	// may are the books that may be published for a slot: those of more than a minority.
 	may map[uint64][]*bank
 	// held are the first pool's vault balances in the chain's own banks.
@@ -135,26 +135,26 @@ func (c *chainCluster) add(b *bank, held [2]string) {
 	defer c.mu.Unlock()
 	c.held[b.slot] = held
 	c.banks = append(c.banks, b)
-	c.banks = c.banks[max(0, len(c.banks)-keptBanks):]
+	c.banks = c.banks[max(0, len(c.banks)-maxBanks):]
 	c.allow(b)
-	if c.fork != nil {
-		c.allow(c.fork(b))
+	if c.diverge != nil {
+		c.allow(c.diverge(b))
 	}
 }
 
 // allow lets a bank be published. Banks that are too old are dropped.
 func (c *chainCluster) allow(b *bank) {
 	c.may[b.slot] = append(c.may[b.slot], b)
-	delete(c.may, b.slot-keptSlots)
+	delete(c.may, b.slot-maxSlots)
 }
 
-// setFork begins a fork that all nodes follow, or ends it.
-func (c *chainCluster) setFork(fork func(b *bank) *bank) {
+// setDiverge begins a fork that all nodes follow, or ends it.
+func (c *chainCluster) setDiverge(diverge func(b *bank) *bank) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fork = fork
-	if fork != nil {
-		c.allow(fork(c.banks[len(c.banks)-1]))
+	c.diverge = diverge
+	if diverge != nil {
+		c.allow(diverge(c.banks[len(c.banks)-1]))
 	}
 }
 
@@ -163,8 +163,8 @@ func (c *chainCluster) tip(lag int) *bank {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.banks[max(0, len(c.banks)-1-lag)]
-	if c.fork != nil && lag == 0 {
-		return c.fork(b)
+	if c.diverge != nil && lag == 0 {
+		return c.diverge(b)
 	}
 	return b
 }
@@ -397,20 +397,20 @@ func (now *trouble) list(result json.RawMessage, final uint64) json.RawMessage {
 	if now.well() || json.Unmarshal(result, &entries) != nil {
 		return result
 	}
-	kept := []map[string]any{}
+	visible := []map[string]any{}
 	for i, e := range entries {
 		slot, ok := e["slot"].(float64)
 		if !ok || now.lag > 0 && uint64(slot) > final || now.hides && i%2 == 1 {
 			continue
 		}
-		kept = append(kept, e)
+		visible = append(visible, e)
 		if now.invents && i == 0 {
 			lie := maps.Clone(e)
 			lie["signature"] = solana.Base58(solana.Signature{1, 2, 3, byte(uint64(slot)), byte(uint64(slot) >> 8)})
-			kept = append(kept, lie)
+			visible = append(visible, lie)
 		}
 	}
-	return json.RawMessage(programtest.JSON(kept))
+	return json.RawMessage(programtest.JSON(visible))
 }
 
 // transaction returns a transaction with the node's faults.

@@ -299,8 +299,8 @@ func (w *watcher) check() {
 	}
 }
 
-// ask reads a document; ok is false while the service is down or answers 503.
-func (w *watcher) ask(path string, into any) (ok bool, err error) {
+// get reads a document; ok is false while the service is down or answers 503.
+func (w *watcher) get(path string, into any) (ok bool, err error) {
 	resp, err := w.client.Get(w.api + "/api/v1/market/" + path)
 	if err != nil {
 		return false, nil
@@ -322,7 +322,7 @@ func (w *watcher) ask(path string, into any) (ok bool, err error) {
 // depth compares a book with the nodes' banks of its slot.
 func (w *watcher) depth() error {
 	var d mirroredDepth
-	if ok, err := w.ask("depth?limit=100&symbol=SLUSD/USDC", &d); !ok || err != nil {
+	if ok, err := w.get("depth?limit=100&symbol=SLUSD/USDC", &d); !ok || err != nil {
 		return err
 	}
 	w.mu.Lock()
@@ -359,7 +359,7 @@ func (w *watcher) follow(symbol string) error {
 	var fresh []mirroredTrade // newest first
 	for before := uint64(1<<63 - 1); ; {
 		var page struct{ Trades []mirroredTrade }
-		ok, err := w.ask(fmt.Sprintf("trades?limit=100&symbol=%s&before=%d", symbol, before), &page)
+		ok, err := w.get(fmt.Sprintf("trades?limit=100&symbol=%s&before=%d", symbol, before), &page)
 		if !ok || err != nil {
 			return err
 		}
@@ -458,7 +458,7 @@ type mirrorStatus struct {
 // reasons.
 func (w *watcher) state() error {
 	var s mirrorStatus
-	if ok, err := w.ask("status", &s); !ok || err != nil {
+	if ok, err := w.get("status", &s); !ok || err != nil {
 		return err
 	}
 	w.mu.Lock()

@@ -211,8 +211,8 @@ func TestDeployUnits(t *testing.T) {
 		}
 		// A panic and the watchdog's SIGABRT end a Go program with 2: a unit that
 		// takes that for a wrong command line leaves a crashed desk down.
-		if kept := s["RestartPreventExitStatus"]; kept != nil {
-			t.Errorf("%s: is not started again after %q", unit, kept)
+		if prevent := s["RestartPreventExitStatus"]; prevent != nil {
+			t.Errorf("%s: is not started again after %q", unit, prevent)
 		}
 		for _, key := range []string{"ExecStart", "ExecStartPre"} {
 			for _, line := range s[key] {

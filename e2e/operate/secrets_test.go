@@ -83,8 +83,8 @@ func startLeaks(t *testing.T) *leaks {
 	return l
 }
 
-// ask sends a request and returns the answer's body; errors end the test.
-func (l *leaks) ask(method, url, body string, headers ...string) []byte {
+// request sends a request and returns the answer's body; errors end the test.
+func (l *leaks) request(method, url, body string, headers ...string) []byte {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -115,28 +115,28 @@ func (l *leaks) dvp() {
 	}
 	prove := func(signed string) (proof, signature string) { // of a new nonce, which is signed where signed is empty
 		var challenge struct{ Nonce string }
-		if err := json.Unmarshal(l.ask("POST", l.d.At.Base+chaintest.PathHandshake, `{"pubkey":"`+base58.Encode(public)+`"}`), &challenge); err != nil || challenge.Nonce == "" {
+		if err := json.Unmarshal(l.request("POST", l.d.At.Base+chaintest.PathHandshake, `{"pubkey":"`+base58.Encode(public)+`"}`), &challenge); err != nil || challenge.Nonce == "" {
 			l.t.Fatal("no nonce: ", err)
 		}
 		signature = base58.Encode(ed25519.Sign(private, []byte(cmp.Or(signed, challenge.Nonce))))
 		return `{"pubkey":"` + base58.Encode(public) + `","nonce":"` + challenge.Nonce + `","signature":"` + signature + `"}`, signature
 	}
 	wrong, _ := prove("another")
-	l.ask("POST", l.d.At.Base+chaintest.PathHandshake, wrong)
+	l.request("POST", l.d.At.Base+chaintest.PathHandshake, wrong)
 	proof, signature := prove("")
 	var granted struct {
 		AccessToken string `json:"access_token"`
 	}
 	before := l.answers.Len()
-	if err := json.Unmarshal(l.ask("POST", l.d.At.Base+chaintest.PathHandshake, proof), &granted); err != nil || granted.AccessToken == "" {
+	if err := json.Unmarshal(l.request("POST", l.d.At.Base+chaintest.PathHandshake, proof), &granted); err != nil || granted.AccessToken == "" {
 		l.t.Fatalf("no token: %v %s", err, l.answers.Bytes()[before:])
 	}
 	l.answers.Truncate(before) // the one answer that may have it
 	l.secrets["DvP token"], l.secrets["handshake's signature"] = granted.AccessToken, signature
 	for _, token := range []string{granted.AccessToken, "SECRET-wrong-bearer"} {
 		for _, path := range []string{"/rfq-native/dvp/build", "/rfq-native/dvp/submit"} {
-			l.ask("POST", l.d.At.Base+path, `{"build_id":"x"}`, "Authorization", "Bearer "+token)
-			l.ask("POST", l.d.At.Base+path, `{"build_id":`, "Authorization", "Bearer "+token)
+			l.request("POST", l.d.At.Base+path, `{"build_id":"x"}`, "Authorization", "Bearer "+token)
+			l.request("POST", l.d.At.Base+path, `{"build_id":`, "Authorization", "Bearer "+token)
 		}
 	}
 	l.secrets["wrong DvP token"] = "SECRET-wrong-bearer"
@@ -169,7 +169,7 @@ func (l *leaks) strange() {
 	forged := strangers + "%0Alevel=ERROR%20msg=forged%1B[31m"
 	for _, base := range []string{l.d.At.Base, l.d.At.API, l.d.At.Admin} {
 		for _, path := range []string{"/api/v1/market/depth?symbol=", "/?token=", "/metrics?x=", "/" + strangers + "/", "/desk/tickets?x="} {
-			l.ask("GET", base+path+forged, "", "User-Agent", strangers+"\tx", "X-Request-Id", strangers, "X-Forwarded-For", strangers, "Cookie", "SECRET-cookie")
+			l.request("GET", base+path+forged, "", "User-Agent", strangers+"\tx", "X-Request-Id", strangers, "X-Forwarded-For", strangers, "Cookie", "SECRET-cookie")
 		}
 		conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 		if err != nil {
@@ -191,14 +191,14 @@ func (l *leaks) operate() (backup string) {
 	l.t.Helper()
 	l.secrets["wrong operator's token"] = "SECRET-wrong-token"
 	for _, token := range []string{l.secrets["operator's token"], "SECRET-wrong-token"} {
-		l.ask("GET", l.d.At.Admin+"/desk/locks", "", "Authorization", "Bearer "+token)
-		l.ask("POST", l.d.At.Admin+"/desk/locks", `{"locked":true,"reason":"a test"}`, "Authorization", "Bearer "+token)
-		l.ask("POST", l.d.At.Admin+"/desk/locks", `{"locked":`, "Authorization", "Bearer "+token)
+		l.request("GET", l.d.At.Admin+"/desk/locks", "", "Authorization", "Bearer "+token)
+		l.request("POST", l.d.At.Admin+"/desk/locks", `{"locked":true,"reason":"a test"}`, "Authorization", "Bearer "+token)
+		l.request("POST", l.d.At.Admin+"/desk/locks", `{"locked":`, "Authorization", "Bearer "+token)
 	}
 	backup = filepath.Join(l.t.TempDir(), "copy")
-	l.ask("POST", l.d.At.Admin+"/desk/backup", `{"to":"`+backup+`"}`, "Authorization", "Bearer "+l.secrets["operator's token"])
+	l.request("POST", l.d.At.Admin+"/desk/backup", `{"to":"`+backup+`"}`, "Authorization", "Bearer "+l.secrets["operator's token"])
 	for _, page := range []string{"/metrics", "/readyz", "/healthz", "/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2"} {
-		l.ask("GET", l.d.At.Admin+page, "")
+		l.request("GET", l.d.At.Admin+page, "")
 	}
 	return backup
 }
@@ -247,7 +247,7 @@ func TestNoSecretGetsOut(t *testing.T) {
 	l.strange()
 	backup := l.operate()
 	await.True(t, "a look for the nodes", func() bool {
-		return strings.Contains(string(l.ask("GET", l.d.At.Admin+"/metrics", "")), "blockdesk_settlement_node_slot{")
+		return strings.Contains(string(l.request("GET", l.d.At.Admin+"/metrics", "")), "blockdesk_settlement_node_slot{")
 	})
 	if err := l.d.Stop(); err != nil {
 		t.Fatal(err)

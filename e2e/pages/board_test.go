@@ -246,16 +246,16 @@ func TestBoard(t *testing.T) {
 		}
 		accessible(t, p)
 	})
-	keptIn(t, p, s)
+	checkTraffic(t, p, s)
 	cut := c.Open(s.Addresses.Base+"/board", noSockets)
 	cut.Await("word of no feed at all", "document.querySelector('#banners').textContent.includes('Disconnected.The live feed has sent no data yet.') && document.querySelector('#age').dataset.state === 'down'")
 	api := c.Open(s.Addresses.API+"/board", "")
 	api.Await("the board on the api address", "document.querySelectorAll('#ladder-rows .best').length === 6 && document.querySelector('#wallet').href.startsWith('"+s.Addresses.Base+"/')")
-	keptIn(t, api, s, s.Addresses.API)
+	checkTraffic(t, api, s, s.Addresses.API)
 	w := c.Open(s.Addresses.Base+"/wallet", "")
 	w.Await("no wallet", "!document.querySelector('#no-wallet').hidden && document.querySelector('#order').options.length === 3")
 	accessible(t, w)
-	keptIn(t, w, s)
+	checkTraffic(t, w, s)
 }
 
 // noSockets makes every WebSocket fail.
@@ -272,10 +272,10 @@ func TestBoardWithoutDesk(t *testing.T) {
 	if text := p.Text("#banners"); strings.Contains(text, "Some data is missing") {
 		t.Errorf("the page says %q", text)
 	}
-	keptIn(t, p, s)
+	checkTraffic(t, p, s)
 }
 
-// bannersTell checks the banners against /api/v1/market/status.
+// checkBanners checks the banners against /api/v1/market/status.
 func checkBanners(t *testing.T, p *browsertest.Tab, s *server.Server) {
 	t.Helper()
 	var status struct {
@@ -353,8 +353,8 @@ func accessible(t *testing.T, p *browsertest.Tab) {
 	}
 }
 
-// keptIn checks that the page contacted only the service and violated no policy.
-func keptIn(t *testing.T, p *browsertest.Tab, s *server.Server, more ...string) {
+// checkTraffic checks that the page contacted only the service and violated no policy.
+func checkTraffic(t *testing.T, p *browsertest.Tab, s *server.Server, more ...string) {
 	t.Helper()
 	ours := append([]string{s.Addresses.Base, s.Addresses.WS}, more...)
 	requests, faults := p.Observed()
@@ -423,7 +423,7 @@ func TestBoardSettles(t *testing.T) {
 		t.Errorf("the wallet has %s", text)
 	}
 	accessible(t, p)
-	keptIn(t, p, s, config.Chain)
+	checkTraffic(t, p, s, config.Chain)
 
 	b := c.Open(s.Addresses.Base+"/board", "")
 	b.Await("the price of a purchase", "/^250 USD buys /.test(document.querySelector('#headline-get').textContent)")
@@ -434,5 +434,5 @@ func TestBoardSettles(t *testing.T) {
 	b.Await("the claim's end", "document.querySelector('#claim-rows li[data-state=settled]')?.textContent.includes('1003.509775 SLUSD')")
 	b.Click(`[data-list="claims"]`)
 	accessible(t, b)
-	keptIn(t, b, s, config.Chain)
+	checkTraffic(t, b, s, config.Chain)
 }

@@ -36,7 +36,7 @@ type HelpExample struct {
 // ParseCommand has the program's command tree parse the words of a command line. Nothing
 // is run. It is safe for concurrent use, like the functions below.
 func ParseCommand(words []string) error {
-	a, err := askCommandTree(CommandQuestion{Words: words})
+	a, err := queryCommandTree(CommandQuestion{Words: words})
 	if err == nil && a.Error != "" {
 		err = errors.New(a.Error)
 	}
@@ -46,7 +46,7 @@ func ParseCommand(words []string) error {
 // KnownFlags returns an error if text begins with a command of the program and has a flag
 // that this command has not.
 func KnownFlags(text string) error {
-	a, err := askCommandTree(CommandQuestion{Known: text})
+	a, err := queryCommandTree(CommandQuestion{Known: text})
 	if err == nil && a.Error != "" {
 		err = errors.New(a.Error)
 	}
@@ -55,7 +55,7 @@ func KnownFlags(text string) error {
 
 // HelpExamples returns the examples of all commands' helps.
 func HelpExamples() ([]HelpExample, error) {
-	a, err := askCommandTree(CommandQuestion{Examples: true})
+	a, err := queryCommandTree(CommandQuestion{Examples: true})
 	return a.Examples, err
 }
 
@@ -84,7 +84,7 @@ var openCommandTree = sync.OnceValues(func() (*commandTree, error) {
 	return &commandTree{in: json.NewEncoder(in), out: json.NewDecoder(out)}, cmd.Start()
 })
 
-func askCommandTree(q CommandQuestion) (a CommandAnswer, err error) {
+func queryCommandTree(q CommandQuestion) (a CommandAnswer, err error) {
 	tree, err := openCommandTree()
 	if err != nil {
 		return a, err

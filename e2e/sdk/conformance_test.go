@@ -627,9 +627,9 @@ func (c *conformance) upgrade(o *openapitest.Operation, address string) {
 	c.methods(o, address, o.Path)
 	c.expect(426, "UPGRADE_REQUIRED", "", "GET", address, o.Path, o.Path, "")
 	c.send("HEAD", address, o.Path, o.Path, "")
-	ask := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"}
-	c.expect(400, "INVALID_FIELD", "websocket_upgrade", "GET", address, o.Path, o.Path, "", ask...)
-	c.expect(101, "", "", "GET", address, o.Path, o.Path, "", append(ask, "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")...)
+	headers := []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13"}
+	c.expect(400, "INVALID_FIELD", "websocket_upgrade", "GET", address, o.Path, o.Path, "", headers...)
+	c.expect(101, "", "", "GET", address, o.Path, o.Path, "", append(headers, "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")...)
 }
 
 // quotes: what is right, and each thing that the desk refuses, on each address.

@@ -18,8 +18,8 @@ func TestTokenListOverRestarts(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if kept, err := os.ReadFile(filepath.Join(s.DataDir(), "tokenlist.json")); err != nil || string(kept) != first+"\n" {
-		t.Errorf("the data folder has %s (%v), published is %s", kept, err, first)
+	if stored, err := os.ReadFile(filepath.Join(s.DataDir(), "tokenlist.json")); err != nil || string(stored) != first+"\n" {
+		t.Errorf("the data folder has %s (%v), published is %s", stored, err, first)
 	}
 	if err := s.Restart(t.Context()); err != nil {
 		t.Fatal(err)

@@ -40,8 +40,8 @@ func TestDeskOverACrash(t *testing.T) {
 		t.Fatalf("posted: %+v", k)
 	}
 	url := s.Addresses.Base + "/api/v1/rfq/quote"
-	const ask = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"1000","rail":"USDC"}`
-	quote := programtest.Post(t, url, "key-1", ask)
+	const body = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"1000","rail":"USDC"}`
+	quote := programtest.Post(t, url, "key-1", body)
 	// 0.999 less 25 basis points is 0.9965025.
 	if quote.Status != http.StatusOK || quote.Fields.QuoteID == "" || quote.Fields.Price != "0.996502500" {
 		t.Fatalf("quote: %d %s", quote.Status, quote.Body)
@@ -52,7 +52,7 @@ func TestDeskOverACrash(t *testing.T) {
 	}
 	refused := func() {
 		t.Helper()
-		if r := programtest.Post(t, url, "", ask); r.Status != http.StatusConflict || r.Fields.Code != "REFUS_DVP" || r.Fields.Reason != "locked" {
+		if r := programtest.Post(t, url, "", body); r.Status != http.StatusConflict || r.Fields.Code != "REFUS_DVP" || r.Fields.Reason != "locked" {
 			t.Fatalf("a quote while the pair is locked: %d %s", r.Status, r.Body)
 		}
 	}
@@ -73,19 +73,19 @@ func TestDeskOverACrash(t *testing.T) {
 		t.Fatalf("after the crash the locks are\n%s\nthey were\n%s", now, locked)
 	}
 	refused()
-	again := programtest.Post(t, url, "key-1", ask)
+	again := programtest.Post(t, url, "key-1", body)
 	if again.Status != quote.Status || again.Body != quote.Body || again.Header.Get("Idempotency-Replayed") != "true" {
 		t.Fatalf("the same key after the crash: %d %v\n%s\nit was\n%s", again.Status, again.Header, again.Body, quote.Body)
 	}
-	if r := programtest.Post(t, url, "key-1", strings.Replace(ask, "1000", "250", 1)); r.Fields.Code != "IDEMPOTENCY_CONFLICT" {
+	if r := programtest.Post(t, url, "key-1", strings.Replace(body, "1000", "250", 1)); r.Fields.Code != "IDEMPOTENCY_CONFLICT" {
 		t.Fatalf("the same key with another body: %d %s", r.Status, r.Body)
 	}
 	programtest.CLI(t, s, "unlock", "--pair", programtest.Symbol)
-	if r := programtest.Post(t, url, "", ask); r.Status != http.StatusOK || r.Fields.QuoteID == quote.Fields.QuoteID {
+	if r := programtest.Post(t, url, "", body); r.Status != http.StatusOK || r.Fields.QuoteID == quote.Fields.QuoteID {
 		t.Fatalf("a quote after the unlock: %d %s", r.Status, r.Body)
 	}
 	programtest.CLI(t, s, "ticket", "withdraw", "T1")
-	if r := programtest.Post(t, url, "", ask); r.Fields.Reason != "ticket_withdrawn" {
+	if r := programtest.Post(t, url, "", body); r.Fields.Reason != "ticket_withdrawn" {
 		t.Fatalf("a quote of a ticket that was withdrawn: %d %s", r.Status, r.Body)
 	}
 	if err := s.Stop(); err != nil {
@@ -105,7 +105,7 @@ func TestQuotesOverCrashesAndStops(t *testing.T) {
 	programtest.CLI(t, s, "ticket", "post", "--pair", programtest.Symbol, "--label", "Block A", "--tranches", "250000")
 	answers := map[string]string{} // by key; empty = never answered
 	var mu sync.Mutex
-	ask := func(key string) error {
+	quoteWith := func(key string) error {
 		req, err := http.NewRequest(http.MethodPost, s.Addresses.Base+"/api/v1/rfq/quote",
 			strings.NewReader(`{"order_id":"T1","tranche_id":"T1-1","fill_usd":"250","rail":"USDC"}`))
 		if err != nil {
@@ -156,7 +156,7 @@ func TestQuotesOverCrashesAndStops(t *testing.T) {
 					mu.Lock()
 					answers[key] = ""
 					mu.Unlock()
-					if err := ask(key); err != nil {
+					if err := quoteWith(key); err != nil {
 						return err
 					}
 				}
@@ -182,7 +182,7 @@ func TestQuotesOverCrashesAndStops(t *testing.T) {
 		lost := len(answers) - answered()
 		for key := range answers {
 			await.True(t, "an answer to key "+key, func() bool { // a 503 is none
-				if err := ask(key); err != nil {
+				if err := quoteWith(key); err != nil {
 					t.Fatal(err)
 				}
 				return answers[key] != ""
@@ -467,8 +467,8 @@ func TestBackupOfARunningService(t *testing.T) {
 	t.Parallel()
 	s := programtest.Start(t, programtest.Config(t, programtest.DeskConfig))
 	programtest.CLI(t, s, "ticket", "post", "--pair", programtest.Symbol, "--label", "Block A", "--tranches", "250000")
-	const ask = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"250","rail":"USDC"}`
-	quote := programtest.Post(t, s.Addresses.Base+"/api/v1/rfq/quote", "key-1", ask)
+	const body = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"250","rail":"USDC"}`
+	quote := programtest.Post(t, s.Addresses.Base+"/api/v1/rfq/quote", "key-1", body)
 	token := logIn(t, s.Addresses.Base)
 	a, b := tradeOnce(t, s, 1)
 	copied := filepath.Join(t.TempDir(), "copy")
@@ -494,7 +494,7 @@ func TestBackupOfARunningService(t *testing.T) {
 	if now := programtest.Tickets(t, s); now != book {
 		t.Fatalf("the book is\n%s\nit was\n%s", now, book)
 	}
-	if r := programtest.Post(t, s.Addresses.Base+"/api/v1/rfq/quote", "key-1", ask); r.Body != quote.Body {
+	if r := programtest.Post(t, s.Addresses.Base+"/api/v1/rfq/quote", "key-1", body); r.Body != quote.Body {
 		t.Fatalf("the same key: %s, it was %s", r.Body, quote.Body)
 	}
 	if !admitted(t, s.Addresses.Base, token) {

@@ -113,9 +113,9 @@ func TestStoreAndJournalDoNotFit(t *testing.T) {
 			if err := s.Stop(); err != nil {
 				t.Fatal(err)
 			}
-			path, kept := filepath.Join(s.DataDir(), part.folder), t.TempDir()+"/kept"
+			path, copied := filepath.Join(s.DataDir(), part.folder), t.TempDir()+"/kept"
 			if part.early {
-				if err := os.CopyFS(kept, os.DirFS(path)); err != nil {
+				if err := os.CopyFS(copied, os.DirFS(path)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -127,7 +127,7 @@ func TestStoreAndJournalDoNotFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			if part.early {
-				if err := os.Rename(kept, path); err != nil {
+				if err := os.Rename(copied, path); err != nil {
 					t.Fatal(err)
 				}
 			}

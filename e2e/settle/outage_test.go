@@ -93,7 +93,7 @@ func unavailable(r *chaintest.Rig, b *chaintest.Buyer, payment string, x *chaint
 			r.T.Fatalf("the book is\n%s\nit was\n%s", now, book)
 		}
 	}()
-	for name, ask := range map[string]func() *chaintest.Answer{
+	for name, request := range map[string]func() *chaintest.Answer{
 		"modular claim": func() *chaintest.Answer {
 			return b.Call("POST", chaintest.PathModular, b.Order(d, chaintest.PathModular))
 		},
@@ -106,7 +106,7 @@ func unavailable(r *chaintest.Rig, b *chaintest.Buyer, payment string, x *chaint
 		"submit": func() *chaintest.Answer { return b.Submit(x) },
 		"proof":  func() *chaintest.Answer { return programtest.Must(verify(r.T.Context(), b, 0, "T1", payment)) },
 	} {
-		got := ask()
+		got := request()
 		if got.Status != 503 || got.Code != "CHAIN_UNAVAILABLE" || got.Header.Get("Retry-After") == "" {
 			r.T.Errorf("%s without a chain: %s, Retry-After %q", name, got, got.Header.Get("Retry-After"))
 		}

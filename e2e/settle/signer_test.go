@@ -101,7 +101,7 @@ func (yes) Do(r rfq.Request) (*desk.Result, error) {
 	return &desk.Result{Outcome: rfq.Outcome{Kind: r.Kind()}}, nil
 }
 
-// owedBy returns a delivery that the desk may sign; n makes it another message.
+// deliveryBy returns a delivery that the desk may sign; n makes it another message.
 func deliveryBy(t *testing.T, desk solana.Address, claim market.ClaimID, n byte) cosign.Authorized {
 	t.Helper()
 	mint := token.Mint{Address: solana.Address{7, 7}, Program: solana.TokenProgram, Decimals: 9}

@@ -217,7 +217,7 @@ func (w *walk) requests(s seenWords) {
 // desk's tickets are not in the book, so that it must be empty in every state.
 func (w *walk) overFIX(s seenWords) {
 	w.T.Helper()
-	say := func(msgType, body string, tag int, id string) map[int]string {
+	send := func(msgType, body string, tag int, id string) map[int]string {
 		w.T.Helper()
 		if err := w.fix.Client.Send(msgType, []byte(strings.ReplaceAll(body, "|", "\x01"))); err != nil {
 			w.T.Fatal(err)
@@ -230,14 +230,14 @@ func (w *walk) overFIX(s seenWords) {
 	}
 	for name, security := range map[string]string{"a ticket": "48=T1/T1-1|22=8|", "any ticket": ""} {
 		id := fmt.Sprintf("%d %s", w.round, name)
-		m := say("R", "131="+id+"|146=1|55="+programtest.Symbol+"|"+security+"152=250|15=USDC|", 131, id)
+		m := send("R", "131="+id+"|146=1|55="+programtest.Symbol+"|"+security+"152=250|15=USDC|", 131, id)
 		if m[35] != "S" && m[35] != "AG" {
 			w.T.Fatalf("a quote of %s over FIX: %v", name, m)
 		}
 		s["FIX quote of "+name] = m[35] == "S" && m[537] == "1"
 	}
 	id := fmt.Sprint(w.round)
-	if m := say("V", "262="+id+"|263=0|264=1|267=2|269=0|269=1|146=1|55="+programtest.Symbol+"|", 262, id); m[35] != "W" || m[270] != "" {
+	if m := send("V", "262="+id+"|263=0|264=1|267=2|269=0|269=1|146=1|55="+programtest.Symbol+"|", 262, id); m[35] != "W" || m[270] != "" {
 		w.T.Errorf("FIX market data has a price: %v", m)
 	}
 }

@@ -226,8 +226,8 @@ func TestMarketDataDepthLimit(t *testing.T) {
 func TestMarketDataTape(t *testing.T) {
 	m := newMDEvents()
 	var all []Trade
-	type kept struct{ got, want []Trade }
-	var keep []kept
+	type comparison struct{ got, want []Trade }
+	var keep []comparison
 	for round, n := range []int{1, 2, 99, 100, 101, 1, 5, 400, 401, 3, 700, 1, 1, 250, 40, 40, 40, 40, 40} {
 		for i := range n {
 			m.at += 1000
@@ -247,7 +247,7 @@ func TestMarketDataTape(t *testing.T) {
 		if !slices.Equal(v.Trades, want) {
 			t.Fatalf("round %d: tape %v, want %v", round, v.Trades, want)
 		}
-		keep = append(keep, kept{v.Trades, want}, kept{news, slices.Clone(news)})
+		keep = append(keep, comparison{v.Trades, want}, comparison{news, slices.Clone(news)})
 	}
 	for i, k := range keep {
 		if !slices.Equal(k.got, k.want) {

@@ -29,8 +29,8 @@ func (r *runner) apply(q Request) {
 	r.m.Apply(r.w.buf, Stamp{Seq: r.seq, At: r.at}, r.mid, r.out)
 }
 
-// play is a quote, its claim, payment, delivery and settlement.
-type play struct {
+// roundTrip is a quote, its claim, payment, delivery and settlement.
+type roundTrip struct {
 	quote   RequestQuote
 	claim   TakeClaim
 	pay     ProvePayment
@@ -38,15 +38,15 @@ type play struct {
 	settle  SettleClaim
 }
 
-func newPlay() *play {
-	return &play{
+func newRoundTrip() *roundTrip {
+	return &roundTrip{
 		quote: RequestQuote{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailSOL},
 		claim: TakeClaim{Ticket: 1, Tranche: 1, Fill: 1, Rail: market.RailSOL, Mode: Modular, Wallet: address("a")},
 		pay:   ProvePayment{Rail: market.RailSOL, Amount: 1 << 60},
 	}
 }
 
-func (p *play) next(r *runner) {
+func (p *roundTrip) next(r *runner) {
 	id := 1000 + r.seq
 	p.quote.Token, p.claim.Token, p.claim.Quote = id, id+1, market.QuoteID(id)
 	p.pay.Token, p.pay.Claim = id+2, market.ClaimID(id+1)
@@ -60,9 +60,9 @@ func (p *play) next(r *runner) {
 // TestAllocs: once the tables have grown, a claim from quote to settlement does not allocate,
 // under either rules.
 func TestAllocs(t *testing.T) {
-	t.Run("0.1.0", func(t *testing.T) { allocs(t, newRunner(t), newPlay()) })
+	t.Run("0.1.0", func(t *testing.T) { allocs(t, newRunner(t), newRoundTrip()) })
 	t.Run("guarded", func(t *testing.T) {
-		r, p := newRunner(t), newPlay()
+		r, p := newRunner(t), newRoundTrip()
 		policy := guardedPolicy()
 		r.apply(&SetPolicy{Header: token(0), Policy: policy})
 		r.apply(&SetBalance{Header: token(0), Atoms: 1 << 62})
@@ -75,7 +75,7 @@ func TestAllocs(t *testing.T) {
 	})
 }
 
-func allocs(t *testing.T, r *runner, p *play) {
+func allocs(t *testing.T, r *runner, p *roundTrip) {
 	const bound = 0
 	r.m.limits.claims, r.m.limits.payments = 1000, 1000
 	whole := func() {
@@ -96,7 +96,7 @@ func allocs(t *testing.T, r *runner, p *play) {
 }
 
 func BenchmarkQuote(b *testing.B) {
-	r, p := newRunner(b), newPlay()
+	r, p := newRunner(b), newRoundTrip()
 	b.ReportAllocs()
 	for b.Loop() {
 		p.next(r)
@@ -106,7 +106,7 @@ func BenchmarkQuote(b *testing.B) {
 }
 
 func BenchmarkClaim(b *testing.B) {
-	r, p := newRunner(b), newPlay()
+	r, p := newRunner(b), newRoundTrip()
 	p.claim.Mode = Atomic
 	r.m.policy.WalletClaims = 65535
 	cosign, release := CosignClaim{}, ReleaseClaim{}
@@ -123,7 +123,7 @@ func BenchmarkClaim(b *testing.B) {
 }
 
 func BenchmarkSale(b *testing.B) {
-	r, p := newRunner(b), newPlay()
+	r, p := newRunner(b), newRoundTrip()
 	r.m.tickets.get(1).Tranches[0].Capacity = 1 << 62
 	r.m.pairs[0].Inventory = 1 << 63
 	b.ReportAllocs()

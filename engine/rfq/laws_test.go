@@ -151,7 +151,7 @@ func (g *game) step(t *rapid.T, seen map[string]int) {
 	case *CosignClaim:
 		g.stateBefore = g.ledger.claims[r.Claim].State
 	}
-	sale := g.viewSays(r)
+	sale := g.quoteByView(r)
 	if unswept {
 		sale = -1 // the capacity of due claims may return
 	}
@@ -298,9 +298,9 @@ func (g *game) endedIsEnded(t *rapid.T, r Request, quotes map[market.QuoteID]Quo
 	}
 }
 
-// viewSays returns what SaleRefusal says about a request for a quote of the smallest fill, or
+// quoteByView returns what SaleRefusal says about a request for a quote of the smallest fill, or
 // -1 if it is about something else: another fill, an unknown ticket, one tranche of several.
-func (g *game) viewSays(r Request) int {
+func (g *game) quoteByView(r Request) int {
 	q, ok := r.(*RequestQuote)
 	if !ok || q.Fill != smallestFill || !q.Rail.Valid() {
 		return -1

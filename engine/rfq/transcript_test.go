@@ -77,12 +77,12 @@ func (s *script) line(t *testing.T, line string) []Record {
 		}
 		return nil
 	case l.verb == "next":
-		return []Record{note(fmt.Sprint("next expiry ", when(s.m.NextExpiry())))}
+		return []Record{remark(fmt.Sprint("next expiry ", when(s.m.NextExpiry())))}
 	case l.verb == "sellable":
 		if t := Sellable(s.model.View().Tickets); t != nil {
-			return []Record{note(fmt.Sprint("sellable ", t.ID))}
+			return []Record{remark(fmt.Sprint("sellable ", t.ID))}
 		}
-		return []Record{note("nothing is sellable")}
+		return []Record{remark("nothing is sellable")}
 	case l.verb == "raw":
 		data, err := hex.DecodeString(l.text("hex"))
 		if err != nil {
@@ -107,11 +107,11 @@ func (s *script) line(t *testing.T, line string) []Record {
 	return s.apply(t, r)
 }
 
-// note is a line without a record.
-type note string
+// remark is a line without a record.
+type remark string
 
-func (note) Tag() Tag    { return 0 }
-func (note) walk(*codec) {}
+func (remark) Tag() Tag    { return 0 }
+func (remark) walk(*codec) {}
 
 // words are the words of a line.
 type words struct {
@@ -442,7 +442,7 @@ var (
 
 func textOfRecord(rec Record) string {
 	switch r := rec.(type) {
-	case note:
+	case remark:
 		return string(r)
 	case *Policy:
 		text := fmt.Sprintf("policy quotes %ds claims %ds late %ds fee %d discounts %v wallet %d",
@@ -530,7 +530,7 @@ func textOfDeal(rec Record) string {
 	return fmt.Sprintf("%T?", rec)
 }
 
-// tellV2Pair returns what a pair has beyond 0.1.0.
+// textOfV2Pair returns what a pair has beyond 0.1.0.
 func textOfV2Pair(r *Pair) (text string) {
 	if r.hasFirmBps() {
 		text = fmt.Sprintf("firm %v ", r.FirmBps[1:])

@@ -161,11 +161,11 @@ func (f *follower) addToCandle(t *marketdata.Trade, at series) error {
 	c := f.open[at]
 	switch {
 	case c == nil:
-		kept, err := f.storedCandle(at, open)
+		stored, err := f.storedCandle(at, open)
 		if err != nil {
 			return err
 		}
-		c = &openCandle{Candle: kept}
+		c = &openCandle{Candle: stored}
 		f.open[at] = c
 	case c.OpenAt != open:
 		if c.dirty { // the batch has trades of two candles of this series

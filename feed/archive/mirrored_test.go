@@ -18,7 +18,7 @@ import (
 // TestSkipKeepsCompleteCandles: whatever is missing, every returned candle is that of all
 // trades, and candles before the gap stay.
 func TestSkipKeepsCompleteCandles(t *testing.T) {
-	kept, removed := 0, 0
+	remaining, removed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		events := drawEvents(t)
 		last := events[len(events)-1].Seq
@@ -54,12 +54,12 @@ func TestSkipKeepsCompleteCandles(t *testing.T) {
 						t.Fatalf("gap after %d up to %d, instrument %d, %s: candle %+v, of all trades %+v", from, to, in, i, c, want)
 					}
 				}
-				kept, removed = kept+len(got), removed+len(want)-len(got)
+				remaining, removed = remaining+len(got), removed+len(want)-len(got)
 			}
 		}
 	})
-	if kept == 0 || removed == 0 {
-		t.Errorf("%d candles kept, %d deleted: not both were tried", kept, removed)
+	if remaining == 0 || removed == 0 {
+		t.Errorf("%d candles kept, %d deleted: not both were tried", remaining, removed)
 	}
 }
 

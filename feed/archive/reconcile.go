@@ -45,20 +45,20 @@ func (a *Archive) Reconcile(seq uint64) error {
 	}
 	last := market.TradeID(0)
 	for _, in := range list {
-		kept, since, err := a.lastBefore(in, seq)
+		lastTrade, since, err := a.lastBefore(in, seq)
 		if err != nil {
 			return err
 		}
-		last = max(last, kept)
+		last = max(last, lastTrade)
 		if since < 0 {
 			continue // the journal lost no trade of this instrument
 		}
-		f.batch.DeleteRange(tradeKey(nil, in, ^market.TradeID(0)), tradeKey(nil, in, kept))
-		f.forgetTraders(in, kept)
+		f.batch.DeleteRange(tradeKey(nil, in, ^market.TradeID(0)), tradeKey(nil, in, lastTrade))
+		f.forgetTraders(in, lastTrade)
 		for i := Minute1; i <= Day1; i++ {
 			open := i.openTime(since)
 			f.batch.DeleteRange(candleKey(nil, in, i, -1), candleKey(nil, in, i, open-1))
-			c, err := a.rebuildCandle(in, open, kept)
+			c, err := a.rebuildCandle(in, open, lastTrade)
 			if err != nil {
 				return err
 			}

@@ -16,18 +16,18 @@ const (
 // catalogPages renders each document of package catalog once per value of the facts,
 // which change once per cycle (docs/specification.md 1.4).
 type catalogPages struct {
-	facts func() *catalog.Facts
-	kept  []wire.PageCache[*catalog.Facts] // by row
+	facts  func() *catalog.Facts
+	caches []wire.PageCache[*catalog.Facts] // by row
 }
 
 // get returns a document's page of the present facts. If its bytes are unchanged, it
 // returns the same page with its compressed form.
 func (c *catalogPages) get(row int, render func(*catalog.Facts) any) *wire.Page {
 	f := c.facts()
-	if p := c.kept[row].Get(f); p != nil {
+	if p := c.caches[row].Get(f); p != nil {
 		return p
 	}
-	return c.kept[row].Put(f, wire.NewPage(catalog.Encode(render(f))))
+	return c.caches[row].Put(f, wire.NewPage(catalog.Encode(render(f))))
 }
 
 // serve returns the reader of one document.
@@ -68,7 +68,7 @@ func catalogRoutes(facts func() *catalog.Facts) []wire.Route {
 		return table
 	}
 	documents, wellKnowns := catalog.Documents(), catalog.WellKnowns()
-	c := &catalogPages{facts: facts, kept: make([]wire.PageCache[*catalog.Facts], len(documents)+len(wellKnowns))}
+	c := &catalogPages{facts: facts, caches: make([]wire.PageCache[*catalog.Facts], len(documents)+len(wellKnowns))}
 	for i := range documents {
 		d := &documents[i]
 		cache := wire.LiveData

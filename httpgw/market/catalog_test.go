@@ -38,14 +38,14 @@ func TestCatalogPages(t *testing.T) {
 	second.At += nanosPerSecond
 	var now atomic.Pointer[catalog.Facts]
 	now.Store(first)
-	c := &catalogPages{facts: now.Load, kept: make([]wire.PageCache[*catalog.Facts], 2)}
+	c := &catalogPages{facts: now.Load, caches: make([]wire.PageCache[*catalog.Facts], 2)}
 	renders := 0
 	render := func(f *catalog.Facts) any {
 		renders++
 		return catalog.Status(f, "s")
 	}
 	still := func(f *catalog.Facts) any { return catalog.Metadata(f, "s") }
-	p, kept := c.get(0, render), c.get(1, still)
+	p, unchanged := c.get(0, render), c.get(1, still)
 	if c.get(0, render) != p || renders != 1 {
 		t.Errorf("rendered %d times", renders)
 	}
@@ -53,7 +53,7 @@ func TestCatalogPages(t *testing.T) {
 	if c.get(0, render) == p || renders != 2 {
 		t.Errorf("the next cycle's page is the last one's; rendered %d times", renders)
 	}
-	if c.get(1, still) != kept {
+	if c.get(1, still) != unchanged {
 		t.Error("what has not changed is another page")
 	}
 }

@@ -120,22 +120,22 @@ func TestCandlePagesAreKept(t *testing.T) {
 	b := gatewaytest.NewBooks(t)
 	h := &shortHistory{trades: 10}
 	m := newPages(&Options{Instruments: b.Set, Views: b, History: h})
-	ask := func(query string) *wire.Page {
+	get := func(query string) *wire.Page {
 		p, bad := m.serveKlines([]byte(query))
 		if bad != nil {
 			t.Fatal(bad)
 		}
 		return p
 	}
-	first := ask("symbol=SLUSD/USDC&limit=5")
-	if ask("symbol=SLUSD/USDC&limit=5") != first || h.asked != 1 {
+	first := get("symbol=SLUSD/USDC&limit=5")
+	if get("symbol=SLUSD/USDC&limit=5") != first || h.asked != 1 {
 		t.Errorf("asked %d times", h.asked)
 	}
-	if ask("symbol=SLUSD/USDC&limit=5&interval=5m") == first {
+	if get("symbol=SLUSD/USDC&limit=5&interval=5m") == first {
 		t.Error("another interval got the same page")
 	}
 	h.version++
-	if ask("symbol=SLUSD/USDC&limit=5"); h.asked != 3 {
+	if get("symbol=SLUSD/USDC&limit=5"); h.asked != 3 {
 		t.Errorf("after a change asked %d times", h.asked)
 	}
 	if p, bad := m.serveCandles([]byte("timeframe=1m&limit=5")); bad != nil || !strings.Contains(string(p.Body), `"candles":[`) {

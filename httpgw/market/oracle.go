@@ -27,7 +27,7 @@ type oraclePages struct {
 	service string
 	now     func() int64
 	facts   func() *catalog.Facts // nil = none
-	kept    atomic.Pointer[oraclePage]
+	cached  atomic.Pointer[oraclePage]
 }
 
 // serve serves the page of the present second. It renders again only if a view or the
@@ -43,11 +43,11 @@ func (o *oraclePages) serve([]byte) (*wire.Page, *wire.Problem) {
 	if o.facts != nil {
 		facts = o.facts()
 	}
-	if kept := o.kept.Load(); kept != nil && kept.second == second && kept.facts == facts && slices.Equal(kept.views, views) {
-		return kept.page, nil
+	if cached := o.cached.Load(); cached != nil && cached.second == second && cached.facts == facts && slices.Equal(cached.views, views) {
+		return cached.page, nil
 	}
 	fresh := &oraclePage{second: second, views: views, facts: facts, page: wire.NewPage(o.append(nil, now, views, facts))}
-	o.kept.Store(fresh)
+	o.cached.Store(fresh)
 	return fresh.page, nil
 }
 

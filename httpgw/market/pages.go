@@ -183,8 +183,8 @@ func (s *pageSlots) get(in *market.Instrument, v *marketdata.View, seq uint64, l
 func (m *pages) serveSymbols([]byte) (*wire.Page, *wire.Problem) {
 	var buf [256]uint8 // more instruments allocate
 	status := m.appendStatus(buf[:0])
-	if kept := m.symbols.Load(); kept != nil && bytes.Equal(kept.status, status) {
-		return kept.page, nil
+	if cached := m.symbols.Load(); cached != nil && bytes.Equal(cached.status, status) {
+		return cached.page, nil
 	}
 	set := m.set
 	if m.all != nil {

@@ -16,7 +16,7 @@ type walletPage struct {
 	template *template.Template
 	policy   []byte
 	facts    func() *catalog.Facts
-	kept     wire.PageCache[*catalog.Facts]
+	cache    wire.PageCache[*catalog.Facts]
 }
 
 func newWalletPage(text string, policy []byte, facts func() *catalog.Facts) *walletPage {
@@ -25,7 +25,7 @@ func newWalletPage(text string, policy []byte, facts func() *catalog.Facts) *wal
 
 func (w *walletPage) serve([]byte) (*wire.Page, *wire.Problem) {
 	f := w.facts()
-	if p := w.kept.Get(f); p != nil {
+	if p := w.cache.Get(f); p != nil {
 		return p, nil
 	}
 	var out bytes.Buffer
@@ -34,5 +34,5 @@ func (w *walletPage) serve([]byte) (*wire.Page, *wire.Problem) {
 	}
 	p := wire.NewPage(out.Bytes())
 	p.Media, p.Policy = wire.HTMLType, w.policy
-	return w.kept.Put(f, p), nil
+	return w.cache.Put(f, p), nil
 }

@@ -86,8 +86,8 @@ type sourcePage[S comparable] struct {
 
 // Get returns the page of a source, or nil if another source is the newest.
 func (k *PageCache[S]) Get(source S) *Page {
-	if kept := k.newest.Load(); kept != nil && kept.source == source {
-		return kept.page
+	if cached := k.newest.Load(); cached != nil && cached.source == source {
+		return cached.page
 	}
 	return nil
 }

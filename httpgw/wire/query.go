@@ -39,7 +39,7 @@ func CutPretty(query []byte) (rest []byte, pretty bool) {
 		return query, false
 	}
 	pairs := bytes.Split(query, []byte{'&'})
-	kept := slices.DeleteFunc(pairs, func(pair []byte) bool {
+	remaining := slices.DeleteFunc(pairs, func(pair []byte) bool {
 		key, _, _ := bytes.Cut(pair, []byte{'='})
 		pretty = pretty || string(key) == name
 		return string(key) == name
@@ -47,7 +47,7 @@ func CutPretty(query []byte) (rest []byte, pretty bool) {
 	if !pretty {
 		return query, false
 	}
-	return bytes.Join(kept, []byte{'&'}), true
+	return bytes.Join(remaining, []byte{'&'}), true
 }
 
 // AppendUnescaped appends raw with %XX and + decoded as in a form. It reports false if

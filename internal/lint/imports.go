@@ -20,7 +20,7 @@ func (c *checker) checkImports(s *source) {
 	}
 }
 
-// judge returns the rule that an import breaks and why, or "".
+// checkImport returns the rule that an import breaks and why, or "".
 func (s *source) checkImport(imported string) (rule, text string) {
 	first, _, _ := strings.Cut(imported, "/")
 	switch {

@@ -136,12 +136,12 @@ func TestWindowsAreBounded(t *testing.T) {
 	clock.now += int64(time.Second)
 	use(0) // again: now 1 is the one
 	use(ways)
-	kept := map[Client]int{}
+	clients := map[Client]int{}
 	for i := range places {
-		kept[places[i].client] = places[i].state.count()
+		clients[places[i].client] = places[i].state.count()
 	}
-	if _, there := kept[client(1)]; there || kept[client(ways)] != 1 || kept[client(0)] != 3 || kept[client(2)] != 2 {
-		t.Errorf("places: %v", kept)
+	if _, there := clients[client(1)]; there || clients[client(ways)] != 1 || clients[client(0)] != 3 || clients[client(2)] != 2 {
+		t.Errorf("places: %v", clients)
 	}
 	// Of two as old as each other, the one with fewer requests.
 	clear(places[:])

@@ -216,15 +216,15 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 // lastOutput keeps the last maxStderr bytes written, and forwards everything to also.
 type lastOutput struct {
 	mu   sync.Mutex
-	kept []byte
+	text []byte
 	also io.Writer
 }
 
 func (t *lastOutput) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.kept = append(t.kept, p...)
-	t.kept = t.kept[max(0, len(t.kept)-maxStderr):]
+	t.text = append(t.text, p...)
+	t.text = t.text[max(0, len(t.text)-maxStderr):]
 	if t.also == nil {
 		return len(p), nil
 	}
@@ -234,7 +234,7 @@ func (t *lastOutput) Write(p []byte) (int, error) {
 func (t *lastOutput) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return strings.TrimSpace(string(t.kept))
+	return strings.TrimSpace(string(t.text))
 }
 
 func (n *Node) awaitReady(out *os.File) error {

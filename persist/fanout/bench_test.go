@@ -82,9 +82,9 @@ func BenchmarkLag(b *testing.B) {
 			start(func(context.Context) error { return seen.read(c) }),
 		}
 		await.True(b, "readiness", func() bool { return f.Ready() == nil })
-		const beats, burst = 2000, 10
+		const heartbeats, burst = 2000, 10
 		tick := time.NewTicker(time.Millisecond)
-		for range beats {
+		for range heartbeats {
 			<-tick.C
 			l.submit(b, burst)
 		}

@@ -239,14 +239,14 @@ func (f *Follower) applyNext(frame *persist.Frame, encoded []byte) error {
 	f.stats.Frames.Add(1)
 	f.stats.Commands.Add(uint64(len(commands)))
 	f.lag.applied(f.at.Last(), f.lastAt)
-	if cap(f.commands) > keptCommands {
+	if cap(f.commands) > maxReused {
 		f.commands = nil
 	}
 	return nil
 }
 
-// keptCommands bounds the buffer that is reused from frame to frame.
-const keptCommands = 1 << 14
+// maxReused bounds the buffer that is reused from frame to frame.
+const maxReused = 1 << 14
 
 // onHeartbeat compares a heartbeat with what was applied, and reports whether
 // everything that the leader has sent was applied.

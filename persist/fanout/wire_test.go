@@ -17,8 +17,8 @@ import (
 // TestGoldenMessages freezes the bytes of the messages.
 func TestGoldenMessages(t *testing.T) {
 	newest := persist.Position{Next: 0x1122334455667788, Hash: 0x0102030405060708, Epoch: 9}
-	askHead := head{kind: kindSnapshotRequest, seq: newest.Next}
-	askHead.setSnapshotOffset(0x0000000a00000005)
+	requestHead := head{kind: kindSnapshotRequest, seq: newest.Next}
+	requestHead.setSnapshotOffset(0x0000000a00000005)
 	for name, c := range map[string]struct {
 		got  []byte
 		want string
@@ -33,7 +33,7 @@ func TestGoldenMessages(t *testing.T) {
 				"0807060504030201 0900000000000000 0600000000000000 0500000000000000",
 		},
 		"snapshot request": {
-			appendMessage(nil, &askHead),
+			appendMessage(nil, &requestHead),
 			"42 44 46 4e 01 03 00 00 0000000000000000 8877665544332211 05000000 0a000000",
 		},
 		"piece": {

@@ -24,7 +24,7 @@ type Rig interface {
 	// Close closes it cleanly.
 	Close()
 	// Kill crashes it and keeps about percentKept of what is not durable.
-	Kill(percentKept int)
+	Kill(percentSurviving int)
 	// MayRefuse reports whether the journal may refuse any frame, for example because
 	// another node was elected.
 	MayRefuse() bool
@@ -99,7 +99,7 @@ func (d *driver) append(n int) error {
 	return err
 }
 
-// must appends until n more commands are acknowledged. It reopens a journal that refuses
+// appendAll appends until n more commands are acknowledged. It reopens a journal that refuses
 // a frame if MayRefuse permits that, else it fails the test.
 func (d *driver) appendAll(n int) {
 	d.t.Helper()

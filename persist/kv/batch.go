@@ -15,8 +15,8 @@ type change struct {
 	deletes        bool
 }
 
-// keptBytes bounds the memory of an empty batch.
-const keptBytes = 4 << 20
+// maxReused bounds the memory of an empty batch.
+const maxReused = 4 << 20
 
 // Set writes an entry. It copies key and value.
 func (b *Batch) Set(key, value []byte) { b.add(key, value, false) }
@@ -59,7 +59,7 @@ func (b *Batch) Fill(set func(key, value []byte), deleteRange func(lo, hi []byte
 
 // Reset empties the batch.
 func (b *Batch) Reset() {
-	if cap(b.data) > keptBytes {
+	if cap(b.data) > maxReused {
 		b.data = nil
 	}
 	b.data, b.changes = b.data[:0], b.changes[:0]

@@ -74,25 +74,25 @@ func TestAckTransport(t *testing.T) {
 	}
 }
 
-// stuckPipeline blocks until it is closed.
-type stuckPipeline struct {
+// blockedPipeline blocks until it is closed.
+type blockedPipeline struct {
 	raft.AppendPipeline
 	closed chan struct{}
 	once   sync.Once
 }
 
-func (p *stuckPipeline) AppendEntries(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+func (p *blockedPipeline) AppendEntries(*raft.AppendEntriesRequest, *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
 	<-p.closed
 	return nil, raft.ErrPipelineShutdown
 }
 
-func (p *stuckPipeline) Close() error {
+func (p *blockedPipeline) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil
 }
 
 func (l *lateTransport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
-	return &stuckPipeline{closed: make(chan struct{})}, nil
+	return &blockedPipeline{closed: make(chan struct{})}, nil
 }
 
 // TestStuckPipeline: a pipeline that blocks is closed, so that raft continues without
@@ -148,9 +148,9 @@ func TestVerifyMany(t *testing.T) {
 		if got := c.members[id].node.Counts().Verifications; got == 0 || got > 500 && n == 1 {
 			t.Errorf("%d nodes: %d rounds for 500 calls", n, got)
 		}
-		gone, cancel := context.WithCancel(t.Context())
+		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := term.VerifyLeader(gone); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrDeposed) {
+		if err := term.VerifyLeader(cancelled); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, ErrDeposed) {
 			t.Errorf("%d nodes: for a caller that has gone: %v", n, err)
 		}
 		if err := c.stop(id); err != nil {

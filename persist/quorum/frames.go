@@ -27,15 +27,15 @@ type frameAt struct{ first, index uint64 }
 
 // add adds the next frame, which ends at end. kept is the first entry that the log
 // still has.
-func (x *frameIndex) add(first, index uint64, end persist.Position, kept uint64) {
+func (x *frameIndex) add(first, index uint64, end persist.Position, firstEntry uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	obsolete := 0
 	if len(x.list) == maxIndexed {
 		obsolete = maxIndexed / 2
 	}
-	if len(x.list) > 0 && x.list[len(x.list)/2].index < kept {
-		obsolete = max(obsolete, sort.Search(len(x.list), func(i int) bool { return x.list[i].index >= kept }))
+	if len(x.list) > 0 && x.list[len(x.list)/2].index < firstEntry {
+		obsolete = max(obsolete, sort.Search(len(x.list), func(i int) bool { return x.list[i].index >= firstEntry }))
 	}
 	x.list = slices.Delete(x.list, 0, obsolete)
 	x.list = append(x.list, frameAt{first: first, index: index})

@@ -290,10 +290,10 @@ func TestFrameIndex(t *testing.T) {
 	if _, ok := x.find(2 * maxIndexed); ok {
 		t.Error("a seq within a frame is found")
 	}
-	kept := x.list[len(x.list)-3].index
-	x.add(3+2*maxIndexed, 13+3*maxIndexed, persist.Position{Next: 5 + 2*maxIndexed}, kept)
-	if len(x.list) != 4 || x.list[0].index != kept || x.position().Next != 5+2*maxIndexed {
-		t.Errorf("%d frames of a log from entry %d on", len(x.list), kept)
+	firstEntry := x.list[len(x.list)-3].index
+	x.add(3+2*maxIndexed, 13+3*maxIndexed, persist.Position{Next: 5 + 2*maxIndexed}, firstEntry)
+	if len(x.list) != 4 || x.list[0].index != firstEntry || x.position().Next != 5+2*maxIndexed {
+		t.Errorf("%d frames of a log from entry %d on", len(x.list), firstEntry)
 	}
 }
 

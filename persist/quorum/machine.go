@@ -97,8 +97,8 @@ func (m *machine) applyFrame(index uint64, encoded []byte) error {
 	if err := m.at.Advance(&f, persist.HashFrame(encoded)); err != nil {
 		return fmt.Errorf("seq %d: %w: %w", f.First, errNotNext, err)
 	}
-	kept, _ := m.log.Bounds()
-	m.frames.add(f.First, index, m.at, kept)
+	firstEntry, _ := m.log.Bounds()
+	m.frames.add(f.First, index, m.at, firstEntry)
 	m.counts.frames.Add(1)
 	m.counts.bytes.Add(uint64(len(encoded)))
 	return m.standby.enqueue(job{frame: f})

@@ -119,12 +119,12 @@ func (n *Node) probe(address string, q *probeQuestion) (probeAnswer, error) {
 	if err != nil {
 		return probeAnswer{}, err
 	}
-	a, err := ask(conn, q)
+	a, err := exchange(conn, q)
 	_ = conn.Close() // the answer is there, or an error
 	return a, err
 }
 
-func ask(conn net.Conn, q *probeQuestion) (probeAnswer, error) {
+func exchange(conn net.Conn, q *probeQuestion) (probeAnswer, error) {
 	if err := conn.SetDeadline(time.Now().Add(probeTimeout)); err != nil {
 		return probeAnswer{}, err
 	}

@@ -21,17 +21,17 @@ func TestRetryTransport(t *testing.T) {
 	leads.Store(true)
 	var dialled atomic.Int64
 	open := func(bind string) *retryTransport {
-		return openPatient(t, Options{ID: "n", Bind: bind, dial: func(to string, timeout time.Duration) (net.Conn, error) {
+		return openRetrying(t, Options{ID: "n", Bind: bind, dial: func(to string, timeout time.Duration) (net.Conn, error) {
 			dialled.Add(1)
 			return dial(to, timeout)
 		}}, runtest.HangTimeout, func(term uint64) bool { return term == 7 && leads.Load() })
 	}
 	leader := open(freeAddress(t))
 	away := freeAddress(t)
-	call := func(ask *raft.AppendEntriesRequest) <-chan error {
+	call := func(request *raft.AppendEntriesRequest) <-chan error {
 		done := make(chan error, 1)
 		go func() {
-			done <- leader.AppendEntries("peer", raft.ServerAddress(away), ask, &raft.AppendEntriesResponse{})
+			done <- leader.AppendEntries("peer", raft.ServerAddress(away), request, &raft.AppendEntriesResponse{})
 		}()
 		return done
 	}
@@ -61,7 +61,7 @@ func TestRetryTransport(t *testing.T) {
 	}
 }
 
-func openPatient(t *testing.T, o Options, stall time.Duration, leads func(uint64) bool) *retryTransport {
+func openRetrying(t *testing.T, o Options, stall time.Duration, leads func(uint64) bool) *retryTransport {
 	t.Helper()
 	s, err := listen(&o)
 	if err != nil {
@@ -88,14 +88,14 @@ func openPatient(t *testing.T, o Options, stall time.Duration, leads func(uint64
 func TestSilentSnapshot(t *testing.T) {
 	nobody := func(uint64) bool { return false }
 	open := func() *retryTransport {
-		return openPatient(t, Options{ID: "n", Bind: freeAddress(t)}, 100*time.Millisecond, nobody)
+		return openRetrying(t, Options{ID: "n", Bind: freeAddress(t)}, 100*time.Millisecond, nobody)
 	}
 	leader, peer := open(), open()
 	content, silence := io.Pipe() // some bytes, and no more
 	sent := make(chan error, 1)
 	go func() {
-		ask := &raft.InstallSnapshotRequest{Term: 7, Size: 1000}
-		sent <- leader.InstallSnapshot("peer", raft.ServerAddress(peer.stream.Addr().String()), ask, &raft.InstallSnapshotResponse{}, content)
+		request := &raft.InstallSnapshotRequest{Term: 7, Size: 1000}
+		sent <- leader.InstallSnapshot("peer", raft.ServerAddress(peer.stream.Addr().String()), request, &raft.InstallSnapshotResponse{}, content)
 	}()
 	go func() { _, _ = silence.Write(make([]byte, 10)) }()
 	call := <-peer.Consumer()

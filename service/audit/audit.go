@@ -1,6 +1,6 @@
 // Package audit lists the commands to the desk with their operators: the requests of
 // operators, and those of the configuration and of the settlement, in the journal of a
-// stopped service. `blockdesk desk audit` prints them.
+// stopped service. `blockdesk journal audit` prints them.
 //
 // It only reads, in the order of the journal, and holds one line at a time, so a journal
 // of any length costs the same memory. Names come from the journal itself; an operator

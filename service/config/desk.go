@@ -245,9 +245,9 @@ func (c *Config) priceAge(asset string, operatorAgeS int) int64 {
 // SolMaxAge returns how old the price of SOL may be, in nanoseconds; 0 = any age.
 func (c *Config) SolMaxAge() int64 { return c.priceAge(SolAsset, c.RFQ.SOLMaxAgeS) }
 
-// PricedByHand returns the assets that are sold or paid with and have no rule, so that
+// PricedByOperator returns the assets that are sold or paid with and have no rule, so that
 // their prices are only as young as an operator's last command.
-func (c *Config) PricedByHand() (assets []string) {
+func (c *Config) PricedByOperator() (assets []string) {
 	add := func(asset string) {
 		if _, ok := c.Prices[asset]; !ok && !slices.Contains(assets, asset) {
 			assets = append(assets, asset)

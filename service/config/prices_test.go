@@ -89,11 +89,11 @@ func TestPriceRules(t *testing.T) {
 func TestPricedByHand(t *testing.T) {
 	cfg := Default()
 	cfg.RFQ.PayTo.SOL = "7UVimffxr9ow1uXYxsr4LHAcV58mLzhmwaeKvJ1pjLiE"
-	if got := strings.Join(cfg.PricedByHand(), " "); got != "SOL SLUSD" {
+	if got := strings.Join(cfg.PricedByOperator(), " "); got != "SOL SLUSD" {
 		t.Errorf("%s", got)
 	}
 	cfg.Prices["SOL"] = DefaultPriceRule()
-	if got := strings.Join(cfg.PricedByHand(), " "); got != "SLUSD" {
+	if got := strings.Join(cfg.PricedByOperator(), " "); got != "SLUSD" {
 		t.Errorf("%s", got)
 	}
 }

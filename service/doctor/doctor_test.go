@@ -23,7 +23,7 @@ func TestJudgements(t *testing.T) {
 	for name, c := range map[string]struct {
 		got  Finding
 		want State
-		says string
+		text string
 	}{
 		"a good clock":         {clock(clockState{synchronised: true, maxError: time.Millisecond}), OK, "1ms"},
 		"a vague clock":        {clock(clockState{synchronised: true, maxError: time.Second}), Warning, "1s"},
@@ -44,8 +44,8 @@ func TestJudgements(t *testing.T) {
 		"fresh prices":         {judgePrices([]price{{Pair: "A/B", Price: &one}}), OK, "1 prices"},
 		"an old price":         {judgePrices([]price{{Pair: "A/B", Price: &one, Stale: true}, {Rail: "SOL"}}), Warning, "A/B, SOL"},
 	} {
-		if c.got.State != c.want || !strings.Contains(c.got.Text, c.says) {
-			t.Errorf("%s: %+v, want %s with %q", name, c.got, c.want, c.says)
+		if c.got.State != c.want || !strings.Contains(c.got.Text, c.text) {
+			t.Errorf("%s: %+v, want %s with %q", name, c.got, c.want, c.text)
 		}
 		if bad := c.got.State == Warning || c.got.State == Problem; bad != (c.got.Do != "") {
 			t.Errorf("%s: %+v: what to do?", name, c.got)

@@ -43,7 +43,7 @@ func nodes(ctx context.Context, o Options) (list []Finding) {
 	}
 	states := make([]nodeState, len(urls))
 	for i, text := range urls {
-		states[i] = askNode(ctx, text, o.Timeout)
+		states[i] = queryNode(ctx, text, o.Timeout)
 	}
 	return append(judgeNodes(states), chainClock(states, time.Now()))
 }
@@ -57,7 +57,7 @@ func nodeName(text string) string {
 	return u.Host
 }
 
-func askNode(ctx context.Context, text string, timeout time.Duration) (n nodeState) {
+func queryNode(ctx context.Context, text string, timeout time.Duration) (n nodeState) {
 	n.name = nodeName(text)
 	client, err := rpc.New(rpc.Options{Upstreams: []rpc.Upstream{{URL: text}}, Timeout: timeout, AttemptTimeout: timeout})
 	if err != nil {

@@ -77,7 +77,7 @@ func (w *leaderWatch) search(ctx context.Context) {
 	}
 }
 
-// ask requests the leader from a peer; nil if the peer does not know.
+// requestLeader requests the leader from a peer; nil if the peer does not know.
 func (w *leaderWatch) requestLeader(ctx context.Context, p *config.Peer) *config.Peer {
 	if p.Base == "" {
 		return nil

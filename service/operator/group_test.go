@@ -20,8 +20,8 @@ type playedNode struct {
 	unready          bool
 }
 
-// playGroup is what asking these nodes gives; those after voters have no vote.
-func playGroup(voters int, nodes ...playedNode) (answers []nodeAnswer) {
+// simulateGroup is what asking these nodes gives; those after voters have no vote.
+func simulateGroup(voters int, nodes ...playedNode) (answers []nodeAnswer) {
 	var members []admin.ClusterMember
 	for i, n := range nodes {
 		members = append(members, admin.ClusterMember{ID: n.id, Address: n.id + ":1", Voter: i < voters, AdminURL: "http://" + n.id})
@@ -58,7 +58,7 @@ func TestGroupSentence(t *testing.T) {
 		voters int
 		nodes  []playedNode
 		state  string
-		says   string
+		text   string
 	}{
 		{3, []playedNode{leads, follows("b"), follows("c")}, GroupWell, "well: a leads, 3 of 3 voters are in sync, 1 can be lost"},
 		{5, []playedNode{leads, follows("b"), follows("c"), follows("d"), follows("e")}, GroupWell, "2 can be lost"},
@@ -80,9 +80,9 @@ func TestGroupSentence(t *testing.T) {
 		{3, []playedNode{leads, follows("b"), follows("c"), silent("d")}, GroupWell, "3 of 3"},
 		{3, []playedNode{leads, follows("b"), silent("c"), follows("d")}, GroupAtRisk, "2 of 3"},
 	} {
-		v := combine(playGroup(c.voters, c.nodes...))
-		if v.State != c.state || !strings.Contains(v.Text, c.says) || v.OK != (c.state == GroupWell || c.state == GroupDegraded) || v.OK == (v.Code != "") {
-			t.Errorf("%v: %q, want %q: %+v", c.nodes, v.Text, c.says, v)
+		v := combine(simulateGroup(c.voters, c.nodes...))
+		if v.State != c.state || !strings.Contains(v.Text, c.text) || v.OK != (c.state == GroupWell || c.state == GroupDegraded) || v.OK == (v.Code != "") {
+			t.Errorf("%v: %q, want %q: %+v", c.nodes, v.Text, c.text, v)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestWithoutNode(t *testing.T) {
 		{[]playedNode{leads, node("b", false), node("c", true), node("d", true)}, 3, "d", true}, // it has no vote
 		{[]playedNode{leads, node("b", false)}, 2, "nobody", true},
 	} {
-		if bad := combine(playGroup(c.voters, c.nodes...)).RemovalProblem(c.remove); (bad == "") != c.may {
+		if bad := combine(simulateGroup(c.voters, c.nodes...)).RemovalProblem(c.remove); (bad == "") != c.may {
 			t.Errorf("%v without %s: %q", c.nodes, c.remove, bad)
 		}
 	}
@@ -133,7 +133,7 @@ func TestHandedOver(t *testing.T) {
 			}
 			nodes = append(nodes, n)
 		}
-		return combine(playGroup(3, nodes...))
+		return combine(simulateGroup(3, nodes...))
 	}
 	of := func(which string, change func(n *playedNode)) func(string, *playedNode) {
 		return func(id string, n *playedNode) {
@@ -210,7 +210,7 @@ func TestLookAtGroup(t *testing.T) {
 // the state of the group no worse.
 func TestGroupDifferences(t *testing.T) {
 	t.Parallel()
-	answers := playGroup(3, playedNode{id: "a", role: "leader", leader: "a"}, playedNode{id: "b", role: "standby", leader: "a"}, playedNode{id: "c", silent: true})
+	answers := simulateGroup(3, playedNode{id: "a", role: "leader", leader: "a"}, playedNode{id: "b", role: "standby", leader: "a"}, playedNode{id: "c", silent: true})
 	for i, parts := range []map[string]string{{"risk": "1", "urls": "1"}, {"risk": "2", "urls": "1", "new": "1"}} {
 		answers[i].status.ConfigFingerprint, answers[i].status.ConfigParts = fmt.Sprint(i), parts
 	}

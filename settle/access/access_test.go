@@ -256,7 +256,7 @@ func TestRevoke(t *testing.T) {
 	w, p := newWatch(), newPerson(1)
 	kv := newMemKV()
 	a := mustOpen(t, w.options(), kv)
-	g, kept := a.mustProve(t, p, client(1)), a.mustProve(t, p, client(2))
+	g, other := a.mustProve(t, p, client(1)), a.mustProve(t, p, client(2))
 	w.pass(5 * second)
 	e, err := a.Revoke(g.ID, "ann")
 	want := Entry{ID: g.ID, Key: p.key, IssuedAt: day0, ExpiresAt: day0 + week, RevokedAt: day0 + 5*second, RevokedBy: "ann"}
@@ -269,7 +269,7 @@ func TestRevoke(t *testing.T) {
 	}
 	for _, a := range []*Access{a, mustOpen(t, w.options(), kv)} {
 		a.admits(t, g, false)
-		a.admits(t, kept, true)
+		a.admits(t, other, true)
 		// Revoking gives no hour back.
 		_, err := a.prove(t, p, client(1))
 		tooSoon(t, err)
@@ -280,7 +280,7 @@ func TestRevoke(t *testing.T) {
 		}
 	}
 	for by, want := range map[string]error{"": ErrName, strings.Repeat("n", MaxName): nil, strings.Repeat("n", MaxName+1): ErrName} {
-		if _, err := a.Revoke(kept.ID, by); !errors.Is(err, want) {
+		if _, err := a.Revoke(other.ID, by); !errors.Is(err, want) {
 			t.Errorf("by %d bytes: %v", len(by), err)
 		}
 	}

@@ -55,7 +55,7 @@ type life struct {
 	revoked map[string]bool       // by id: true = answered, false = requested
 }
 
-func (l *life) note(f func()) {
+func (l *life) record(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f()
@@ -99,7 +99,7 @@ func (l *life) work(t *testing.T, a *access.Access, mem *vfs.MemFS, rng *rand.Ra
 	at := rng.IntN(workers * each)
 	done := make(chan struct{}, workers*each)
 	crash := func() {
-		l.note(func() {
+		l.record(func() {
 			left = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
 			crashed = true
 		})
@@ -114,13 +114,13 @@ func (l *life) work(t *testing.T, a *access.Access, mem *vfs.MemFS, rng *rand.Ra
 				if err != nil {
 					t.Error(err)
 				}
-				l.note(func() {
+				l.record(func() {
 					if !crashed {
 						l.granted[first+n] = g
 					}
 				})
 				if n%3 == 0 {
-					l.note(func() {
+					l.record(func() {
 						if !crashed {
 							l.revoked[g.ID] = false
 						}
@@ -128,7 +128,7 @@ func (l *life) work(t *testing.T, a *access.Access, mem *vfs.MemFS, rng *rand.Ra
 					if _, err := a.Revoke(g.ID, "ann"); err != nil {
 						t.Error(err)
 					}
-					l.note(func() {
+					l.record(func() {
 						if !crashed {
 							l.revoked[g.ID] = true
 						}

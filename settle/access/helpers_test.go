@@ -24,7 +24,7 @@ const (
 )
 
 // watch is a clock that a test sets.
-type watch struct{ wall, gone atomic.Int64 }
+type watch struct{ wall, elapsed atomic.Int64 }
 
 func newWatch() *watch {
 	w := new(watch)
@@ -35,7 +35,7 @@ func newWatch() *watch {
 // pass lets d nanoseconds pass.
 func (w *watch) pass(d int64) {
 	w.wall.Add(d)
-	w.gone.Add(d)
+	w.elapsed.Add(d)
 }
 
 // set moves the system's clock by d, while no time passes.
@@ -49,7 +49,7 @@ func (w *watch) rebooted() *watch {
 }
 
 func (w *watch) options() Options {
-	return Options{Now: w.wall.Load, Elapsed: func() time.Duration { return time.Duration(w.gone.Load()) }}
+	return Options{Now: w.wall.Load, Elapsed: func() time.Duration { return time.Duration(w.elapsed.Load()) }}
 }
 
 // memKV is a store in memory that counts what is deleted.

@@ -69,14 +69,14 @@ func TestMaxUsedNonces(t *testing.T) {
 	w.pass(59 * second)
 	spend(desk.ErrBadProof)
 	last := spend(desk.ErrBadProof)
-	kept := spend(desk.ErrTokensFull)
+	remembered := spend(desk.ErrTokensFull)
 	w.pass(second) // the first two expire; they are still remembered
 	spend(desk.ErrTokensFull)
 	if _, err := a.Issue(p.key, last, p.sign(last), client(1)); !errors.Is(err, ErrNonceUsed) {
 		t.Errorf("used: %v", err)
 	}
 	w.pass(57 * second)
-	if _, err := a.Issue(p.key, kept, p.sign(kept), client(1)); !errors.Is(err, desk.ErrTokensFull) {
+	if _, err := a.Issue(p.key, remembered, p.sign(remembered), client(1)); !errors.Is(err, desk.ErrTokensFull) {
 		t.Errorf("refused for want of a place, at its end: %v", err)
 	}
 	w.pass(3 * second)
@@ -103,15 +103,15 @@ func TestUsedNonces(t *testing.T) {
 	for step := range 400 {
 		nonce := a.mustChallenge(t, p.key)
 		a.Issue(p.key, nonce, p.sign(""), client(1))
-		all = append(all, spent{nonce, w.gone.Load()})
+		all = append(all, spent{nonce, w.elapsed.Load()})
 		w.pass(int64(step%7) * second)
 		for _, s := range all {
 			_, err := a.Issue(p.key, s.nonce, p.sign(s.nonce), client(1))
 			if !errors.Is(err, ErrNonceUsed) && !errors.Is(err, ErrNonceExpired) {
-				t.Fatalf("of %d s before: %v", (w.gone.Load()-s.at)/second, err)
+				t.Fatalf("of %d s before: %v", (w.elapsed.Load()-s.at)/second, err)
 			}
 		}
-		for len(all) > 0 && w.gone.Load()-all[0].at > 70*second {
+		for len(all) > 0 && w.elapsed.Load()-all[0].at > 70*second {
 			all = all[1:]
 		}
 		most = max(most, len(a.usedNonces.young)+len(a.usedNonces.old))

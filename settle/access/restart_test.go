@@ -16,7 +16,7 @@ func TestRestart(t *testing.T) {
 	w, p := newWatch(), newPerson(1)
 	kv := newMemKV()
 	a := mustOpen(t, w.options(), kv)
-	kept, revoked := a.mustProve(t, p, client(1)), a.mustProve(t, p, client(2))
+	valid, revoked := a.mustProve(t, p, client(1)), a.mustProve(t, p, client(2))
 	nonce := a.mustChallenge(t, p.key)
 	if _, err := a.Revoke(revoked.ID, "ann"); err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestRestart(t *testing.T) {
 	w.pass(30 * second)
 	w = w.rebooted()
 	a = mustOpen(t, w.options(), kv)
-	a.admits(t, kept, true)
+	a.admits(t, valid, true)
 	a.admits(t, revoked, false)
 	if _, err := a.Issue(p.key, nonce, p.sign(nonce), client(3)); !errors.Is(err, desk.ErrBadNonce) {
 		t.Errorf("the nonce of another life: %v", err)
@@ -37,10 +37,10 @@ func TestRestart(t *testing.T) {
 	}
 	w.pass(week - 30*second - 1)
 	a = mustOpen(t, w.options(), kv)
-	a.admits(t, kept, true)
+	a.admits(t, valid, true)
 	w.pass(1)
 	a = mustOpen(t, w.options(), kv)
-	a.admits(t, kept, false)
+	a.admits(t, valid, false)
 	if tokens, live, hours := a.remembers(); tokens > 1 || live+hours > 0 { // the second came a nanosecond later
 		t.Errorf("%d tokens, %d live, %d hours after a week", tokens, live, hours)
 	}
@@ -139,7 +139,7 @@ func TestStoreFails(t *testing.T) {
 	w, p := newWatch(), newPerson(1)
 	kv := newMemKV()
 	a := mustOpen(t, w.options(), kv)
-	kept := a.mustProve(t, p, client(1))
+	valid := a.mustProve(t, p, client(1))
 	for _, half := range []bool{false, true} {
 		if kv.Break(errDisk); half {
 			kv.Break(nil)
@@ -152,7 +152,7 @@ func TestStoreFails(t *testing.T) {
 		if len(a.live) != 1 {
 			t.Errorf("half %v: %d live", half, len(a.live))
 		}
-		a.admits(t, kept, true)
+		a.admits(t, valid, true)
 		if _, err := a.List("", 1, false); !errors.Is(err, errDisk) {
 			t.Errorf("list: %v", err)
 		}

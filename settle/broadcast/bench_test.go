@@ -17,9 +17,9 @@ import (
 	"blockdesk/settle/store/storetest"
 )
 
-// express is a node that costs next to nothing: every send lands at once, and a
+// fastChain is a node that costs next to nothing: every send lands at once, and a
 // slot passes with each question for the position.
-type express struct {
+type fastChain struct {
 	mu     sync.Mutex
 	slot   uint64
 	landed map[solana.Signature]uint64
@@ -27,7 +27,7 @@ type express struct {
 
 var errUnasked = errors.New("never asked where all is well")
 
-func (e *express) Send(_ context.Context, raw []byte, _ rpc.SendOptions) (solana.Signature, error) {
+func (e *fastChain) Send(_ context.Context, raw []byte, _ rpc.SendOptions) (solana.Signature, error) {
 	sig := solana.Signature(raw[1:65])
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -35,7 +35,7 @@ func (e *express) Send(_ context.Context, raw []byte, _ rpc.SendOptions) (solana
 	return sig, nil
 }
 
-func (e *express) Statuses(_ context.Context, list []solana.Signature, _ bool) ([]rpc.Status, uint64, error) {
+func (e *fastChain) Statuses(_ context.Context, list []solana.Signature, _ bool) ([]rpc.Status, uint64, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out := make([]rpc.Status, len(list))
@@ -51,24 +51,24 @@ func (e *express) Statuses(_ context.Context, list []solana.Signature, _ bool) (
 	return out, e.slot, nil
 }
 
-func (e *express) Position(context.Context, rpc.Commitment) (rpc.Position, error) {
+func (e *fastChain) Position(context.Context, rpc.Commitment) (rpc.Position, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.slot++
 	return rpc.Position{Slot: e.slot - finalizeSlots, Height: 1}, nil
 }
 
-func (e *express) TransactionFromEach(context.Context, solana.Signature, rpc.Commitment) ([]rpc.NodeTransaction, error) {
+func (e *fastChain) TransactionFromEach(context.Context, solana.Signature, rpc.Commitment) ([]rpc.NodeTransaction, error) {
 	return nil, errUnasked
 }
 
-func (e *express) Upstreams() int { return 1 }
+func (e *fastChain) Upstreams() int { return 1 }
 
-func (e *express) StatusesFromAll(context.Context, []solana.Signature) ([]rpc.NodeStatuses, error) {
+func (e *fastChain) StatusesFromAll(context.Context, []solana.Signature) ([]rpc.NodeStatuses, error) {
 	return nil, errUnasked
 }
 
-func (e *express) SignaturesFromAll(context.Context, solana.Address, []rpc.NodeStatuses, int) []rpc.NodeHistory {
+func (e *fastChain) SignaturesFromAll(context.Context, solana.Address, []rpc.NodeStatuses, int) []rpc.NodeHistory {
 	return nil
 }
 
@@ -91,7 +91,7 @@ func BenchmarkTracked(b *testing.B) {
 		stored[i] = storetest.Forge(b, market.ClaimID(i+1), cosign.Cosign, uint64(i+1), 1<<40, 1)
 	}
 	room := make(chan struct{}, underWay)
-	node := &express{slot: 1000, landed: map[solana.Signature]uint64{}}
+	node := &fastChain{slot: 1000, landed: map[solana.Signature]uint64{}}
 	tracker, err := broadcast.New(broadcast.Options{PollEvery: 2 * time.Millisecond}, node, func(context.Context, broadcast.Result) error {
 		<-room
 		return nil

@@ -153,15 +153,15 @@ func TestLife(t *testing.T) {
 func TestForked(t *testing.T) {
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		k, _ := b.forge(1, 150)
-		forks := 0
+		forkedBlocks := 0
 		b.world.outcome = func(*made) outcome {
-			forks++
-			return outcome{forked: forks < 4}
+			forkedBlocks++
+			return outcome{forked: forkedBlocks < 4}
 		}
 		b.track(k)
 		await.VirtualSleep(t, 40*time.Second)
-		if r := b.one(); r.End != broadcast.Finalized || forks != 4 {
-			t.Errorf("%+v after %d sends", r, forks)
+		if r := b.one(); r.End != broadcast.Finalized || forkedBlocks != 4 {
+			t.Errorf("%+v after %d sends", r, forkedBlocks)
 		}
 	})
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {

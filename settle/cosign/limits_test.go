@@ -133,7 +133,7 @@ func (l *limited) again(t testing.TB) {
 	l.dial = dialled(t, l.path)
 }
 
-// asks has the signer sign a delivery of a new claim.
+// deliver has the signer sign a delivery of a new claim.
 func (l *limited) deliver(t testing.TB, atoms market.Amount) error {
 	t.Helper()
 	l.next++

@@ -176,8 +176,8 @@ func TestOneMessageAClaim(t *testing.T) {
 	}
 }
 
-// ask sends raw bytes and returns what comes back until the server hangs up.
-func ask(t testing.TB, path string, request []byte) []byte {
+// exchange sends raw bytes and returns what comes back until the server hangs up.
+func exchange(t testing.TB, path string, request []byte) []byte {
 	t.Helper()
 	c, err := net.Dial("unix", path)
 	if err != nil {
@@ -247,7 +247,7 @@ func TestServerRefuses(t *testing.T) {
 		"a delivery that is signed": {request(Deliver, submitted(alone.raw, 0, signatureOf(deskKey, alone.message()))), RefusalSlots},
 		"a delivery half signed":    {request(Deliver, submitted(alone.raw, 0, solana.Signature{1})), RefusalSlots},
 	} {
-		if got := ask(t, s.path, c.request); !bytes.Equal(got, refused(c.want)) {
+		if got := exchange(t, s.path, c.request); !bytes.Equal(got, refused(c.want)) {
 			t.Errorf("%s: %x, want %s", name, got, c.want)
 		}
 	}
@@ -263,7 +263,7 @@ func TestServerRefuses(t *testing.T) {
 			for name, spoil := range list {
 				e := edit{t, cloneMessage(messageOf(t, c.b))}
 				spoil(&e)
-				if got := ask(t, s.path, request(c.kind, takerSigned(t, e.Message))); !bytes.Equal(got, refused(RefusalShape)) {
+				if got := exchange(t, s.path, request(c.kind, takerSigned(t, e.Message))); !bytes.Equal(got, refused(RefusalShape)) {
 					t.Errorf("%s: %s: %x", c.kind, name, got)
 				}
 			}
@@ -272,7 +272,7 @@ func TestServerRefuses(t *testing.T) {
 	if s.SignedMessages() != 0 {
 		t.Errorf("%d remembered", s.SignedMessages())
 	}
-	if got := ask(t, s.path, request(Cosign, both.raw)); len(got) != sizeSize+headSize+signatureSize {
+	if got := exchange(t, s.path, request(Cosign, both.raw)); len(got) != sizeSize+headSize+signatureSize {
 		t.Errorf("what is right: %x", got)
 	}
 }

@@ -102,7 +102,7 @@ func (e *edit) setAmount(i, at int, amount uint64) {
 	binary.LittleEndian.PutUint64(e.at(i).Data[at:], amount)
 }
 
-// clone copies what the edits change.
+// cloneMessage copies what the edits change.
 func cloneMessage(m *tx.Message) *tx.Message {
 	c := *m
 	c.Keys = slices.Clone(m.Keys)
@@ -236,7 +236,7 @@ func lamportsData(amount uint64) []byte {
 
 func (e *edit) memo() *tx.Instruction { return e.at(len(e.Instructions) - 1) }
 
-// leg are the edits of a desk's leg whose instructions are at these places.
+// legSpoils are the edits of a desk's leg whose instructions are at these places.
 func legSpoils(create, deliver int) map[string]func(e *edit) {
 	other := solana.Address{99, 9}
 	return map[string]func(e *edit){

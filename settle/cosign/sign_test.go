@@ -87,12 +87,12 @@ func TestNotAuthorized(t *testing.T) {
 	machinery := errors.New("no journal")
 	for name, do := range map[string]struct {
 		kind, other rfq.RequestKind
-		ask         func(a Authorizer) (Authorized, error)
+		authorize   func(a Authorizer) (Authorized, error)
 	}{
 		"cosign":  {rfq.KindCosignClaim, rfq.KindBeginDelivery, c.Authorize},
 		"deliver": {rfq.KindBeginDelivery, rfq.KindCosignClaim, func(a Authorizer) (Authorized, error) { return AuthorizeDelivery(a, testClaim, v) }},
 	} {
-		a, err := do.ask(refusing(do.kind, event.ReasonLocked))
+		a, err := do.authorize(refusing(do.kind, event.ReasonLocked))
 		var refused *Refused
 		if !errors.As(err, &refused) || refused.Outcome.Reason != event.ReasonLocked || refused.Claim != testClaim || a != (Authorized{}) {
 			t.Errorf("%s: %v", name, err)
@@ -107,7 +107,7 @@ func TestNotAuthorized(t *testing.T) {
 			"another request": {answering{outcome: rfq.Outcome{Kind: do.other}}, ErrOutcome},
 			"another's no":    {refusing(do.other, event.ReasonLocked), ErrOutcome},
 		} {
-			if a, err := do.ask(c.a); !errors.Is(err, c.want) || a != (Authorized{}) {
+			if a, err := do.authorize(c.a); !errors.Is(err, c.want) || a != (Authorized{}) {
 				t.Errorf("%s: %s: %v", name, what, err)
 			}
 		}

@@ -47,10 +47,10 @@ func ended(t testing.TB, c net.Conn) []byte {
 // no other, and neither does one that does not read its answer.
 func TestSlowPeers(t *testing.T) {
 	s := start(t, options(t))
-	silent, half, drip, unread, gone := connect(t, s.path), connect(t, s.path), connect(t, s.path), connect(t, s.path), connect(t, s.path)
+	silent, half, drip, unread, closed := connect(t, s.path), connect(t, s.path), connect(t, s.path), connect(t, s.path), connect(t, s.path)
 	half.Write([]byte{2, 0, 1})
-	gone.Write([]byte{2, 0, 1, requestAddress})
-	gone.Close()
+	closed.Write([]byte{2, 0, 1, requestAddress})
+	closed.Close()
 	delivery := deliveryOf(t, testClaim)
 	job := Job{authorized(t, &delivery).authorized}
 	unread.Write(signFrame(job).append(nil))
@@ -340,7 +340,7 @@ func imposter(t testing.TB, answer func(c net.Conn)) string {
 func TestImposter(t *testing.T) {
 	delivery := deliveryOf(t, testClaim)
 	a := authorized(t, &delivery)
-	say := func(b []byte) func(c net.Conn) {
+	reply := func(b []byte) func(c net.Conn) {
 		return func(c net.Conn) {
 			readFrame(c)
 			c.Write(b)
@@ -351,20 +351,20 @@ func TestImposter(t *testing.T) {
 		want   error
 	}{
 		"hangs up":               {func(net.Conn) {}, ErrUnavailable},
-		"reads and hangs up":     {say(nil), ErrUnavailable},
+		"reads and hangs up":     {reply(nil), ErrUnavailable},
 		"says nothing":           {func(c net.Conn) { io.Copy(io.Discard, c) }, ErrUnavailable},
-		"half an answer":         {say(signatureFrame(solana.Signature{1}).append(nil)[:20]), ErrUnavailable},
-		"an address":             {say(addressFrame(deskAddress).append(nil)), ErrUnavailable},
-		"a longer answer":        {say(frame{answerSignature, make([]byte, 65)}.append(nil)), ErrUnavailable},
-		"a huge frame":           {say(bytes.Repeat([]byte{0xff}, 1<<16)), ErrUnavailable},
-		"another version":        {say([]byte{2, 0, 9, answerSignature}), ErrUnavailable},
-		"a refusal of no number": {say(refused(77)), Refusal(77)},
-		"busy":                   {say(refused(RefusalBusy)), ErrUnavailable},
+		"half an answer":         {reply(signatureFrame(solana.Signature{1}).append(nil)[:20]), ErrUnavailable},
+		"an address":             {reply(addressFrame(deskAddress).append(nil)), ErrUnavailable},
+		"a longer answer":        {reply(frame{answerSignature, make([]byte, 65)}.append(nil)), ErrUnavailable},
+		"a huge frame":           {reply(bytes.Repeat([]byte{0xff}, 1<<16)), ErrUnavailable},
+		"another version":        {reply([]byte{2, 0, 9, answerSignature}), ErrUnavailable},
+		"a refusal of no number": {reply(refused(77)), Refusal(77)},
+		"busy":                   {reply(refused(RefusalBusy)), ErrUnavailable},
 		"busy at once":           {func(c net.Conn) { c.Write(refused(RefusalBusy)) }, ErrUnavailable},
-		"a refusal":              {say(refused(RefusalMessage)), RefusalMessage},
-		"no signature":           {say(signatureFrame(solana.Signature{}).append(nil)), ErrSigner},
-		"another's signature":    {say(signatureFrame(signatureOf(otherKey, a.authorized.message())).append(nil)), ErrSigner},
-		"of another message":     {say(signatureFrame(signatureOf(deskKey, []byte("x"))).append(nil)), ErrSigner},
+		"a refusal":              {reply(refused(RefusalMessage)), RefusalMessage},
+		"no signature":           {reply(signatureFrame(solana.Signature{}).append(nil)), ErrSigner},
+		"another's signature":    {reply(signatureFrame(signatureOf(otherKey, a.authorized.message())).append(nil)), ErrSigner},
+		"of another message":     {reply(signatureFrame(signatureOf(deskKey, []byte("x"))).append(nil)), ErrSigner},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := SocketOptions{Address: deskAddress, Timeout: runtest.HangTimeout / 2} // a longer wait is cut by the imposter

@@ -161,13 +161,13 @@ func (s *spent) rewrite(now int64) error {
 // forget drops what no window needs. An entry of the future counts: the clock was set
 // back.
 func (s *spent) forget(now int64) {
-	kept := s.list[:0]
+	remaining := s.list[:0]
 	for _, d := range s.list {
 		if d.at > now-int64(dayWindow) {
-			kept = append(kept, d)
+			remaining = append(remaining, d)
 		}
 	}
-	s.list = kept
+	s.list = remaining
 }
 
 // used returns what has left of an asset in the two windows, saturated.

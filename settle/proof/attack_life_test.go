@@ -53,38 +53,38 @@ func (s *stage) settles(c claim) signature {
 
 func surplusAttacks() []attack {
 	return []attack{
-		{name: "a second payment", play: func(s *stage, c claim) signature {
+		{name: "a second payment", attack: func(s *stage, c claim) signature {
 			s.settles(c)
 			return s.as(c, draft{version: tx.Legacy})
 		}, want: surplus(rfq.ClaimPaid)},
-		{name: "a second payment while it is delivered", play: func(s *stage, c claim) signature {
+		{name: "a second payment while it is delivered", attack: func(s *stage, c claim) signature {
 			s.settles(c)
 			s.machine.must(s.t, &rfq.BeginDelivery{Claim: c.ID, Proof: [32]byte{1}})
 			return s.as(c, draft{version: tx.Legacy})
 		}, want: surplus(rfq.ClaimDelivering)},
-		{name: "a second payment after it is settled", play: func(s *stage, c claim) signature {
+		{name: "a second payment after it is settled", attack: func(s *stage, c claim) signature {
 			s.settles(c)
 			s.settle(c)
 			return s.as(c, draft{version: tx.Legacy})
 		}, want: surplus(rfq.ClaimSettled)},
-		{name: "an atom short first, then in full", play: func(s *stage, c claim) signature {
+		{name: "an atom short first, then in full", attack: func(s *stage, c claim) signature {
 			sig := s.does(s.bound(c, due(c)-1)...)
 			if v, err := s.verify(sig, c); err != nil || v.Mismatch != string(payment.AmountShort) {
 				s.t.Fatalf("%+v, %v", v, err)
 			}
 			return s.as(c, draft{})
 		}, want: paid(dueUSDC)},
-		{name: "the payment again after it is settled", play: func(s *stage, c claim) signature {
+		{name: "the payment again after it is settled", attack: func(s *stage, c claim) signature {
 			sig := s.settles(c)
 			s.settle(c)
 			return sig
 		}, want: paid(dueUSDC).in(rfq.ClaimSettled)},
-		{name: "a payment of what was given up", play: func(s *stage, c claim) signature {
+		{name: "a payment of what was given up", attack: func(s *stage, c claim) signature {
 			sig := s.settles(c)
 			s.machine.must(s.t, &rfq.AbandonDelivery{Claim: c.ID})
 			return sig
 		}, want: refund(verdictWord(event.ReasonUndeliverable), "", event.ReasonUndeliverable, market.RailUSDC, dueUSDC).in(rfq.ClaimRefundDue)},
-		{name: "a payment that was refunded", play: func(s *stage, c claim) signature {
+		{name: "a payment that was refunded", attack: func(s *stage, c claim) signature {
 			sig := s.does(s.bound(c, 5)...)
 			if v, err := s.verify(sig, c); err != nil || v.Payment == nil {
 				s.t.Fatalf("%+v, %v", v, err)
@@ -104,32 +104,32 @@ func (w want) in(s rfq.ClaimState) want {
 // swappedAttacks use the payment of another claim.
 func swappedAttacks() []attack {
 	return []attack{
-		{name: "another pair's payment", play: func(s *stage, _ claim) signature {
+		{name: "another pair's payment", attack: func(s *stage, _ claim) signature {
 			other := s.machine.take(s.t, s.payer.addr, market.RailUSDC, rfq.Modular, 2)
 			return s.as(other, draft{})
 		}, want: want{verdict: used}},
-		{name: "another pair's payment, settled before", play: func(s *stage, _ claim) signature {
+		{name: "another pair's payment, settled before", attack: func(s *stage, _ claim) signature {
 			return s.settles(s.machine.take(s.t, s.payer.addr, market.RailUSDC, rfq.Modular, 2))
 		}, want: want{verdict: used}},
-		{name: "another pair's payment, an atom short", play: func(s *stage, _ claim) signature {
+		{name: "another pair's payment, an atom short", attack: func(s *stage, _ claim) signature {
 			other := s.machine.take(s.t, s.payer.addr, market.RailUSDC, rfq.Modular, 2)
 			return s.does(s.bound(other, due(other)-1)...)
 		}, want: want{verdict: used}},
-		{name: "another pair's payment by a thief", play: func(s *stage, _ claim) signature {
+		{name: "another pair's payment by a thief", attack: func(s *stage, _ claim) signature {
 			other := s.machine.take(s.t, s.payer.addr, market.RailUSDC, rfq.Modular, 2)
 			return s.does(s.usdc.give(s.thief.addr, s.treasury.addr, due(other)), memo(binding.Memo(other.ID)))
 		}, want: want{verdict: used, unmatchedAs: string(payment.WrongPayer), unmatchedOn: market.RailUSDC, strayed: dueUSDC, unnamed: true}},
-		{name: "two claims with one payment of both amounts", play: func(s *stage, c claim) signature {
+		{name: "two claims with one payment of both amounts", attack: func(s *stage, c claim) signature {
 			other := s.take(market.RailUSDC)
 			return s.does(append(s.bound(c, due(c)), s.bound(other, due(other))...)...)
 		}, want: nameless(payment.AmbiguousReference, market.RailUSDC, 2*dueUSDC)},
-		{name: "older than the claim", play: func(s *stage, c claim) signature {
+		{name: "older than the claim", attack: func(s *stage, c claim) signature {
 			return s.past(time.Hour, c)
 		}, want: unmatchedFor(payment.TooOld, market.RailUSDC, dueUSDC)},
-		{name: "older than the claim by less than clocks differ", play: func(s *stage, c claim) signature {
+		{name: "older than the claim by less than clocks differ", attack: func(s *stage, c claim) signature {
 			return s.past(3*time.Minute, c)
 		}, want: paid(dueUSDC)},
-		{name: "a claim that the desk has forgotten", play: func(s *stage, c claim) signature {
+		{name: "a claim that the desk has forgotten", attack: func(s *stage, c claim) signature {
 			s.t.Cleanup(s.machine.forget(c.ID))
 			return s.as(c, draft{})
 		}, want: want{verdict: unknown, unmatchedAs: "unknown_claim", unmatchedOn: market.RailUSDC, strayed: dueUSDC}},
@@ -222,17 +222,17 @@ func ownAttacks() []attack {
 		}
 	}
 	return []attack{
-		{name: "our atomic transaction, settled", play: atomically(true, rfq.ClaimSettled), want: want{verdict: verified, unbooked: true, claim: rfq.ClaimSettled}},
-		{name: "our atomic transaction, on its way", play: atomically(true, rfq.ClaimCosigned), want: want{verdict: pending, unbooked: true, claim: rfq.ClaimCosigned}},
-		{name: "our atomic transaction, released", play: atomically(true, rfq.ClaimReleased), want: want{verdict: state, unbooked: true, claim: rfq.ClaimReleased, unmatchedAs: SettledUnrecorded}},
-		{name: "our atomic transaction, released and forgotten by us", play: atomically(false, rfq.ClaimReleased), want: want{verdict: state, unbooked: true, claim: rfq.ClaimReleased, unmatchedAs: SettledUnrecorded}},
-		{name: "our atomic transaction, of a claim that was lost", play: lost(true), want: want{verdict: unknown, unbooked: true, unmatchedAs: SettledUnrecorded, unnamed: true}},
-		{name: "our atomic transaction, lost and forgotten by us", play: lost(false), want: want{verdict: unknown, unbooked: true, unmatchedAs: SettledUnrecorded, unnamed: true}},
-		{name: "our atomic transaction, forgotten by us", play: atomically(false, rfq.ClaimSettled), want: want{verdict: verified, unbooked: true, claim: rfq.ClaimSettled}},
-		{name: "our atomic transaction, forgotten on its way", play: atomically(false, rfq.ClaimCosigned), want: want{verdict: pending, unbooked: true, claim: rfq.ClaimCosigned}},
-		{name: "our delivery", play: delivers(true), want: want{verdict: mismatch, word: string(payment.WrongDestination), claim: rfq.ClaimPaid, unbooked: true}},
-		{name: "our delivery, forgotten by us", play: delivers(false), want: want{verdict: mismatch, word: string(payment.WrongDestination), claim: rfq.ClaimPaid, unbooked: true}},
-		{name: "a payment of an atomic claim", play: func(s *stage, _ claim) signature {
+		{name: "our atomic transaction, settled", attack: atomically(true, rfq.ClaimSettled), want: want{verdict: verified, unbooked: true, claim: rfq.ClaimSettled}},
+		{name: "our atomic transaction, on its way", attack: atomically(true, rfq.ClaimCosigned), want: want{verdict: pending, unbooked: true, claim: rfq.ClaimCosigned}},
+		{name: "our atomic transaction, released", attack: atomically(true, rfq.ClaimReleased), want: want{verdict: state, unbooked: true, claim: rfq.ClaimReleased, unmatchedAs: SettledUnrecorded}},
+		{name: "our atomic transaction, released and forgotten by us", attack: atomically(false, rfq.ClaimReleased), want: want{verdict: state, unbooked: true, claim: rfq.ClaimReleased, unmatchedAs: SettledUnrecorded}},
+		{name: "our atomic transaction, of a claim that was lost", attack: lost(true), want: want{verdict: unknown, unbooked: true, unmatchedAs: SettledUnrecorded, unnamed: true}},
+		{name: "our atomic transaction, lost and forgotten by us", attack: lost(false), want: want{verdict: unknown, unbooked: true, unmatchedAs: SettledUnrecorded, unnamed: true}},
+		{name: "our atomic transaction, forgotten by us", attack: atomically(false, rfq.ClaimSettled), want: want{verdict: verified, unbooked: true, claim: rfq.ClaimSettled}},
+		{name: "our atomic transaction, forgotten on its way", attack: atomically(false, rfq.ClaimCosigned), want: want{verdict: pending, unbooked: true, claim: rfq.ClaimCosigned}},
+		{name: "our delivery", attack: delivers(true), want: want{verdict: mismatch, word: string(payment.WrongDestination), claim: rfq.ClaimPaid, unbooked: true}},
+		{name: "our delivery, forgotten by us", attack: delivers(false), want: want{verdict: mismatch, word: string(payment.WrongDestination), claim: rfq.ClaimPaid, unbooked: true}},
+		{name: "a payment of an atomic claim", attack: func(s *stage, _ claim) signature {
 			c := s.machine.take(s.t, s.payer.addr, market.RailUSDC, rfq.Atomic, 1)
 			s.asked = c
 			return s.as(c, draft{})
@@ -243,25 +243,25 @@ func ownAttacks() []attack {
 // lateAttacks pay after the claim's deadline.
 func lateAttacks() []attack {
 	return []attack{
-		{name: "late, and honoured", play: func(s *stage, c claim) signature {
+		{name: "late, and honoured", attack: func(s *stage, c claim) signature {
 			s.wait(claimTTL + time.Minute)
 			return s.as(c, draft{})
 		}, want: paid(dueUSDC)},
-		{name: "late, and short", play: func(s *stage, c claim) signature {
+		{name: "late, and short", attack: func(s *stage, c claim) signature {
 			s.wait(claimTTL + time.Minute)
 			return s.does(s.bound(c, due(c)-1)...)
 		}, want: short(market.RailUSDC, dueUSDC-1).in(rfq.ClaimExpired)},
-		{name: "late, while the desk is locked", play: func(s *stage, c claim) signature {
+		{name: "late, while the desk is locked", attack: func(s *stage, c claim) signature {
 			s.wait(claimTTL + time.Minute)
 			s.machine.must(s.t, &rfq.SetLock{Scope: rfq.LockAll, Locked: true, Reason: "test"})
 			s.t.Cleanup(func() { s.machine.must(s.t, &rfq.SetLock{Scope: rfq.LockAll}) })
 			return s.as(c, draft{})
 		}, want: refund(late, "", event.ReasonLatePayment, market.RailUSDC, dueUSDC).in(rfq.ClaimRefundDue)},
-		{name: "too late", play: func(s *stage, c claim) signature {
+		{name: "too late", attack: func(s *stage, c claim) signature {
 			s.wait(claimTTL + lateWindow + time.Minute)
 			return s.as(c, draft{})
 		}, want: refund(late, "", event.ReasonLatePayment, market.RailUSDC, dueUSDC).in(rfq.ClaimRefundDue)},
-		{name: "too late, twice", play: func(s *stage, c claim) signature {
+		{name: "too late, twice", attack: func(s *stage, c claim) signature {
 			s.wait(claimTTL + lateWindow + time.Minute)
 			first := s.as(c, draft{})
 			if v, err := s.verify(first, c); err != nil || wordOf(&v) != late {

@@ -61,9 +61,9 @@ type attack struct {
 	rail market.Rail
 	// wallet takes the claim; nil: the payer's.
 	wallet func(s *stage) solana.Address
-	// play makes the transaction and returns what the client sends in.
-	play func(s *stage, c *rfq.Claim) solana.Signature
-	want want
+	// attack makes the transaction and returns what the client sends in.
+	attack func(s *stage, c *rfq.Claim) solana.Signature
+	want   want
 }
 
 // due is what a claim owes.
@@ -166,7 +166,7 @@ func (s *stage) run(t *testing.T, a *attack) {
 	c := s.machine.take(t, wallet, a.rail, rfq.Modular, 1)
 	before, booked := s.holdings(s.usdc), s.machine.money()
 	s.asked = c
-	sig := a.play(s, c)
+	sig := a.attack(s, c)
 	c = s.asked
 	v, err := s.verify(sig, c)
 	if !errors.Is(err, a.want.err) || err == nil && (wordOf(&v) != a.want.verdict || v.Mismatch != a.want.word) {

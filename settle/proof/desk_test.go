@@ -180,12 +180,12 @@ func (d *machineDesk) pass(by time.Duration) {
 func (d *machineDesk) forget(id market.ClaimID) (undo func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	kept := d.m
+	before := d.m
 	d.m = rfq.New()
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.m = kept
+		d.m = before
 	}
 }
 

@@ -98,8 +98,8 @@ func TestEveryNode(t *testing.T) {
 			}
 			now, _, err := s.machine.Claim(claim.ID)
 			s.must(err)
-			if _, kept := s.unmatched(sig); kept || x.verdict != verified && (now.Claim.State != rfq.ClaimReserved || len(now.Payments) != 0) {
-				t.Errorf("claim in state %d, payments %+v, unmatched %t", now.Claim.State, now.Payments, kept)
+			if _, unmatched := s.unmatched(sig); unmatched || x.verdict != verified && (now.Claim.State != rfq.ClaimReserved || len(now.Payments) != 0) {
+				t.Errorf("claim in state %d, payments %+v, unmatched %t", now.Claim.State, now.Payments, unmatched)
 			}
 			for _, l := range liars {
 				l.answerWith(nil)

@@ -20,7 +20,7 @@ import (
 func TestFaults(t *testing.T) {
 	c := startChain(t)
 	s := c.stage(c.local.Client(rpc.Options{Attempts: 1, Timeout: runtest.HangTimeout, AttemptTimeout: runtest.HangTimeout}), c.options(c.checked))
-	patient := s.prover
+	retrying := s.prover
 	hasty, err := New(c.options(c.checked), c.local.Client(rpc.Options{Attempts: 1, Timeout: 100 * time.Millisecond}), s.machine, s.store)
 	c.must(err)
 	steps := []struct {
@@ -53,7 +53,7 @@ func TestFaults(t *testing.T) {
 				s.prover = hasty
 			}
 			v, err := s.verify(sig, x)
-			s.prover = patient
+			s.prover = retrying
 			c.control("heal", nil)
 			switch {
 			case step.good && (err != nil || wordOf(&v) != verified), step.pending && (err != nil || wordOf(&v) != pending),
@@ -63,7 +63,7 @@ func TestFaults(t *testing.T) {
 			if h, _, _ := s.machine.Claim(x.ID); step.good != (len(h.Payments) == 1) {
 				t.Errorf("booked %+v", h.Payments)
 			}
-			if _, kept := s.unmatched(sig); kept {
+			if _, stored := s.unmatched(sig); stored {
 				t.Error("kept as unmatched")
 			}
 			if v, err := s.verify(sig, x); err != nil || wordOf(&v) != verified {

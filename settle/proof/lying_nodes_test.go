@@ -376,13 +376,13 @@ func (s *stage) lie(t *testing.T, l *liar, x *lie, hasty *Prover) {
 	c := s.take(market.RailUSDC)
 	sig := s.as(c, draft{})
 	l.answerWith(x.answerWith)
-	patient := s.prover
+	retrying := s.prover
 	if x.hasty {
 		s.prover = hasty
 	}
 	v, err := s.verify(sig, c)
 	watch := s.prover.examineListed(t.Context(), sig)
-	s.prover = patient
+	s.prover = retrying
 	l.answerWith(nil)
 	switch {
 	case x.err != nil && (err == nil || !errors.Is(x.err, errAny) && !errors.Is(err, x.err)):
@@ -394,8 +394,8 @@ func (s *stage) lie(t *testing.T, l *liar, x *lie, hasty *Prover) {
 	}
 	now, _, err := s.machine.Claim(c.ID)
 	s.must(err)
-	if _, kept := s.unmatched(sig); kept || x.verdict != verified && len(now.Payments) != 0 || x.err != nil && (now.Claim.State != rfq.ClaimReserved || len(now.Payments) != 0) {
-		t.Errorf("claim in state %d, payments %+v, unmatched %t", now.Claim.State, now.Payments, kept)
+	if _, stored := s.unmatched(sig); stored || x.verdict != verified && len(now.Payments) != 0 || x.err != nil && (now.Claim.State != rfq.ClaimReserved || len(now.Payments) != 0) {
+		t.Errorf("claim in state %d, payments %+v, unmatched %t", now.Claim.State, now.Payments, stored)
 	}
 	if v, err := s.verify(sig, c); err != nil || wordOf(&v) != verified {
 		t.Errorf("the truth: %+v, %v", v, err)

@@ -28,27 +28,27 @@ func restoredAttacks() []attack {
 		return want{unbooked: true, verdict: unknown, unmatchedAs: why, unmatchedOn: market.RailUSDC, strayed: dueUSDC, unnamed: true}
 	}
 	return []attack{
-		{rail: market.RailUSDC, name: "a lost claim, delivered", play: func(s *stage, c claim) signature {
+		{rail: market.RailUSDC, name: "a lost claim, delivered", attack: func(s *stage, c claim) signature {
 			c = older(c)
 			sig := s.does(s.bound(c, due(c))...)
 			s.delivers(c)
 			return sig
 		}, want: unbooked(DeliveredUnrecorded)},
-		{rail: market.RailUSDC, name: "a lost claim, paid by memo, delivered before", play: func(s *stage, c claim) signature {
+		{rail: market.RailUSDC, name: "a lost claim, paid by memo, delivered before", attack: func(s *stage, c claim) signature {
 			c = older(c)
 			s.delivers(c)
 			return s.does(s.pays(c, due(c)), memo(binding.Memo(c.ID)))
 		}, want: unbooked(DeliveredUnrecorded)},
-		{rail: market.RailUSDC, name: "a lost claim, settled in one transaction", play: func(s *stage, c claim) signature {
+		{rail: market.RailUSDC, name: "a lost claim, settled in one transaction", attack: func(s *stage, c claim) signature {
 			c = older(c)
 			s.atomic(c)
 			return s.does(s.bound(c, due(c))...)
 		}, want: unbooked(DeliveredUnrecorded)},
-		{rail: market.RailUSDC, name: "a lost claim, not delivered", play: func(s *stage, c claim) signature {
+		{rail: market.RailUSDC, name: "a lost claim, not delivered", attack: func(s *stage, c claim) signature {
 			c = older(c)
 			return s.does(s.bound(c, due(c))...)
 		}, want: unbooked("unknown_claim")},
-		{rail: market.RailUSDC, name: "a lost claim, a transfer in the guise of its delivery", play: func(s *stage, c claim) signature {
+		{rail: market.RailUSDC, name: "a lost claim, a transfer in the guise of its delivery", attack: func(s *stage, c claim) signature {
 			c = older(c)
 			sig := s.does(s.bound(c, due(c))...)
 			s.does(s.usdc.give(s.payer.addr, s.friend.addr, 1).with(binding.Reference(c.ID)), memo(binding.Memo(c.ID)))

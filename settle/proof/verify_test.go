@@ -207,24 +207,24 @@ func TestDeskAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := func(o desk.Result, err error) (desk.Verdict, error) {
+	verdictOf := func(o desk.Result, err error) (desk.Verdict, error) {
 		d.answer = func(rfq.Request) (*desk.Result, error) { return &o, err }
 		return p.Verify(t.Context(), request(sig, c))
 	}
 	refuse := func(why event.Reason) desk.Result { return desk.Result{Outcome: rfq.Outcome{Reason: why}} }
-	if v, err := say(desk.Result{}, errDesk); !errors.Is(err, errDesk) {
+	if v, err := verdictOf(desk.Result{}, errDesk); !errors.Is(err, errDesk) {
 		t.Errorf("an error: %+v, %v", v, err)
 	}
-	if v, err := say(desk.Result{}, nil); !errors.Is(err, ErrAnswer) {
+	if v, err := verdictOf(desk.Result{}, nil); !errors.Is(err, ErrAnswer) {
 		t.Errorf("no payment: %+v, %v", v, err)
 	}
-	if v, err := say(desk.Result{Payment: &rfq.Payment{Claim: c.ID + 1, Signature: sig}}, nil); !errors.Is(err, ErrAnswer) {
+	if v, err := verdictOf(desk.Result{Payment: &rfq.Payment{Claim: c.ID + 1, Signature: sig}}, nil); !errors.Is(err, ErrAnswer) {
 		t.Errorf("another claim's payment: %+v, %v", v, err)
 	}
-	if v, err := say(refuse(event.ReasonInvalidCommand), nil); !errors.Is(err, ErrAnswer) {
+	if v, err := verdictOf(refuse(event.ReasonInvalidCommand), nil); !errors.Is(err, ErrAnswer) {
 		t.Errorf("invalid: %+v, %v", v, err)
 	}
-	if v, err := say(refuse(event.ReasonDeskFull), nil); err != nil || wordOf(&v) != full {
+	if v, err := verdictOf(refuse(event.ReasonDeskFull), nil); err != nil || wordOf(&v) != full {
 		t.Errorf("full: %+v, %v", v, err)
 	}
 	if _, ok := x.store.unmatched(sig); ok {
@@ -233,14 +233,14 @@ func TestDeskAnswers(t *testing.T) {
 	if err := p.examineListed(t.Context(), sig); !errors.Is(err, errDeskFull) {
 		t.Errorf("full: the watch: %v", err)
 	}
-	if v, err := say(refuse(event.ReasonPaymentUsed), nil); err != nil || wordOf(&v) != used {
+	if v, err := verdictOf(refuse(event.ReasonPaymentUsed), nil); err != nil || wordOf(&v) != used {
 		t.Errorf("used: %+v, %v", v, err)
 	}
-	if v, err := say(refuse(event.ReasonUnknownClaim), nil); err != nil || wordOf(&v) != unknown {
+	if v, err := verdictOf(refuse(event.ReasonUnknownClaim), nil); err != nil || wordOf(&v) != unknown {
 		t.Errorf("unknown: %+v, %v", v, err)
 	}
-	if kept, ok := x.store.unmatched(sig); !ok || kept.Claim != c.ID || kept.Amount != due(c) {
-		t.Errorf("unknown: unmatched %+v", kept)
+	if stored, ok := x.store.unmatched(sig); !ok || stored.Claim != c.ID || stored.Amount != due(c) {
+		t.Errorf("unknown: unmatched %+v", stored)
 	}
 }
 
@@ -389,7 +389,7 @@ func TestBusy(t *testing.T) {
 		<-free
 	}
 	var wg sync.WaitGroup
-	ask := func(s solana.Signature) {
+	verify := func(s solana.Signature) {
 		wg.Go(func() {
 			if v, err := x.Verify(t.Context(), &desk.PaymentProof{Signature: s}); err != nil || wordOf(&v) != pending {
 				t.Errorf("%+v, %v", v, err)
@@ -397,12 +397,12 @@ func TestBusy(t *testing.T) {
 		})
 	}
 	for n := range most {
-		ask(solana.Signature{byte(n)})
+		verify(solana.Signature{byte(n)})
 	}
 	for range most {
 		<-looking
 	}
-	ask(solana.Signature{0})
+	verify(solana.Signature{0})
 	if _, err := x.Verify(t.Context(), &desk.PaymentProof{Signature: solana.Signature{most}}); !errors.Is(err, ErrBusy) {
 		t.Errorf("%v", err)
 	}
@@ -447,8 +447,8 @@ func TestOpened(t *testing.T) {
 		}
 		sig := x.node.lands(pays)
 		x.wants(request(sig, c), verified, "")
-		if kept, ok := x.store.unmatched(sig); ok != (before != 0) || ok && (kept.Amount != 5 || kept.Rail != market.RailSOL) {
-			t.Errorf("%d lamports before: unmatched %+v", before, kept)
+		if stored, ok := x.store.unmatched(sig); ok != (before != 0) || ok && (stored.Amount != 5 || stored.Rail != market.RailSOL) {
+			t.Errorf("%d lamports before: unmatched %+v", before, stored)
 		}
 	}
 }

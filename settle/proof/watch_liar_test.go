@@ -18,7 +18,7 @@ import (
 type threeNodes struct {
 	*fakeNode // the honest one
 	liar      *fakeNode
-	turn      int // 0: the liar
+	current   int // 0: the liar
 	down      bool
 }
 
@@ -27,7 +27,7 @@ func (n *threeNodes) nodes() []*fakeNode { return []*fakeNode{n.liar, n.fakeNode
 func (n *threeNodes) Upstreams() int { return 3 }
 
 func (n *threeNodes) SignaturesInTurn(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error) {
-	return n.nodes()[n.turn].Signatures(ctx, a, page, level)
+	return n.nodes()[n.current].Signatures(ctx, a, page, level)
 }
 
 var errNodeDown = &rpc.Error{Kind: rpc.RateLimited}
@@ -61,7 +61,7 @@ func (n *threeNodes) TransactionFromAll(ctx context.Context, s solana.Signature,
 }
 
 func (n *threeNodes) FindTransaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
-	if _, found, err := n.nodes()[n.turn].Transaction(ctx, s, level); !found || err != nil {
+	if _, found, err := n.nodes()[n.current].Transaction(ctx, s, level); !found || err != nil {
 		return nil, false, err
 	}
 	return n.TransactionFromAll(ctx, s, level)
@@ -100,14 +100,14 @@ func TestWatchHiddenPayment(t *testing.T) {
 	for name, down := range map[string]bool{"others answer": false, "others are down": true} {
 		x := newTable(t, nil)
 		n := x.withLiar(nil)
-		n.turn = 1
+		n.current = 1
 		a := x.account()
 		x.goes(a)
 		hidden, later := x.take(), x.take()
 		sig := x.node.pays(t, hidden)
 		x.node.pays(t, later)
 		n.copies(sig)
-		n.turn = 0
+		n.current = 0
 		before := x.cursor()
 		x.goes(a)
 		if x.state(later) != rfq.ClaimPaid || x.state(hidden) != rfq.ClaimReserved {
@@ -121,7 +121,7 @@ func TestWatchHiddenPayment(t *testing.T) {
 		if x.cursor() != before {
 			t.Errorf("%s: the cursor passed the payment", name)
 		}
-		n.down, n.turn = false, 1
+		n.down, n.current = false, 1
 		x.goes(a)
 		if x.state(hidden) != rfq.ClaimPaid {
 			t.Errorf("%s: state %d", name, x.state(hidden))
@@ -140,7 +140,7 @@ func TestWatchHiddenPayment(t *testing.T) {
 func TestWatchCursorSlot(t *testing.T) {
 	x := newTable(t, nil)
 	n := x.withLiar(nil)
-	n.turn = 1
+	n.current = 1
 	c := x.take()
 	sig := x.node.pays(t, c)
 	x.goes(x.account())
@@ -178,7 +178,7 @@ func TestWatchInvention(t *testing.T) {
 	for name, most := range map[string]bool{"one lists it": false, "most list it": true} {
 		x := newTable(t, nil)
 		n := x.withLiar(nil)
-		n.turn = 1
+		n.current = 1
 		a := x.account()
 		x.goes(a)
 		invented := solana.Signature{7, 7}
@@ -188,11 +188,11 @@ func TestWatchInvention(t *testing.T) {
 			x.node.list = append(x.node.list, entry)
 		}
 		for i := range 4 {
-			n.turn = i % 2 // the honest one in between lists it or not
+			n.current = i % 2 // the honest one in between lists it or not
 			_ = x.follow(t.Context(), a)
 			x.clock += x.options.GiveUpAfter / 2
 		}
-		n.turn = 0
+		n.current = 0
 		_ = x.follow(t.Context(), a)
 		if _, stored := x.store.unmatched(invented); stored != most {
 			t.Errorf("%s: stored %t", name, stored)
@@ -208,7 +208,7 @@ func TestWatchInvention(t *testing.T) {
 func TestSeenByMost(t *testing.T) {
 	x := newTable(t, nil)
 	n := x.withLiar(func(o *Options) { o.Unseen = func() bool { return true } })
-	n.turn = 1
+	n.current = 1
 	x.desk.guarded(t)
 	a := x.account()
 	a.seen = map[solana.Signature]int{}
@@ -233,8 +233,8 @@ func TestSeenByMost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for turn := range 3 {
-		n.turn = turn
+	for current := range 3 {
+		n.current = current
 		see()
 	}
 	if deadline() != was {
@@ -250,7 +250,7 @@ func TestSeenByMost(t *testing.T) {
 		n.liar.list = append(n.liar.list, rpc.SignatureInfo{Signature: solana.Signature{9, byte(i)}, Slot: 9000})
 		n.liar.known[solana.Signature{9, byte(i)}] = paid
 	}
-	n.turn = 0
+	n.current = 0
 	before := n.liar.count()
 	for range 4 * maxLooks {
 		see()

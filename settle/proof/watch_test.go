@@ -69,8 +69,8 @@ func TestWatch(t *testing.T) {
 	if x.state(c) != rfq.ClaimPaid || x.state(other) != rfq.ClaimReserved {
 		t.Errorf("states %d, %d", x.state(c), x.state(other))
 	}
-	if kept, ok := x.store.unmatched(bare); !ok || kept.Amount != 5 || kept.Reason != "missing_reference" || kept.Payer != fakeFriend.addr {
-		t.Errorf("unmatched %+v", kept)
+	if stored, ok := x.store.unmatched(bare); !ok || stored.Amount != 5 || stored.Reason != "missing_reference" || stored.Payer != fakeFriend.addr {
+		t.Errorf("unmatched %+v", stored)
 	}
 	if x.cursor() != before {
 		t.Errorf("cursor %s: nothing lingers", x.cursor())
@@ -111,7 +111,7 @@ func TestWatchHistory(t *testing.T) {
 	c := x.take()
 	x.node.pays(t, c)
 	x.goes(a)
-	if _, kept := x.store.unmatched(old); kept || x.node.readsOf(old) != 0 || x.state(c) != rfq.ClaimPaid {
+	if _, stored := x.store.unmatched(old); stored || x.node.readsOf(old) != 0 || x.state(c) != rfq.ClaimPaid {
 		t.Errorf("%d reads, state %d", x.node.readsOf(old), x.state(c))
 	}
 }
@@ -460,8 +460,8 @@ func TestWatchUnreadable(t *testing.T) {
 	}
 	x.clock = x.options.GiveUpAfter + time.Minute
 	x.goes(a)
-	if kept, ok := x.store.unmatched(poison); !ok || kept.Reason != Unreadable || kept.Amount != 0 || kept.Slot == 0 {
-		t.Errorf("unmatched %+v", kept)
+	if stored, ok := x.store.unmatched(poison); !ok || stored.Reason != Unreadable || stored.Amount != 0 || stored.Slot == 0 {
+		t.Errorf("unmatched %+v", stored)
 	}
 	x.clock += x.options.CursorDelay
 	x.goes(a)
@@ -488,8 +488,8 @@ func TestWatchFull(t *testing.T) {
 	}
 	x.store.fail(nil)
 	x.goes(a)
-	if kept, ok := x.store.unmatched(bare); !ok || kept.Amount != 5 {
-		t.Errorf("unmatched %+v", kept)
+	if stored, ok := x.store.unmatched(bare); !ok || stored.Amount != 5 {
+		t.Errorf("unmatched %+v", stored)
 	}
 	d := &scriptedDesk{machineDesk: x.desk, answer: func(rfq.Request) (*desk.Result, error) {
 		return &desk.Result{Outcome: rfq.Outcome{Reason: event.ReasonDeskFull}}, nil
@@ -544,13 +544,13 @@ func TestRun(t *testing.T) {
 	o := c.options(c.checked)
 	o.WatchEvery, o.CursorDelay = 5*time.Millisecond, time.Millisecond
 	s := c.stage(nil, o)
-	kept := newStore(t)
-	first, err := New(o, c.Client, s.machine, kept)
+	stored := newStore(t)
+	first, err := New(o, c.Client, s.machine, stored)
 	c.must(err)
 	c.must(first.Place(t.Context()))
 	run := func(holds func(p *Prover) bool) Stats {
 		t.Helper()
-		p, err := New(o, c.Client, s.machine, kept)
+		p, err := New(o, c.Client, s.machine, stored)
 		c.must(err)
 		stop := runtest.Start(t, p.Run)
 		await.True(t, "what the watch does", func() bool { return holds(p) })
@@ -571,15 +571,15 @@ func TestRun(t *testing.T) {
 	s.as(sol, draft{})
 	bare := s.does(s.pays(usdc, 77))
 	run(func(*Prover) bool {
-		return in(usdc) == rfq.ClaimPaid && in(sol) == rfq.ClaimPaid && kept.UnmatchedCount() == 1
+		return in(usdc) == rfq.ClaimPaid && in(sol) == rfq.ClaimPaid && stored.UnmatchedCount() == 1
 	})
-	if x, ok, err := kept.UnmatchedPayment(bare); !ok || err != nil || x.Amount != 77 || x.Rail != market.RailUSDC || x.Payer != c.payer.addr {
+	if x, ok, err := stored.UnmatchedPayment(bare); !ok || err != nil || x.Amount != 77 || x.Rail != market.RailUSDC || x.Payer != c.payer.addr {
 		t.Errorf("unmatched %+v, %v", x, err)
 	}
 	s.as(away, draft{}) // while the watch is stopped
 	stats := run(func(*Prover) bool { return in(away) == rfq.ClaimPaid })
-	if len(stats.Watches) != 2 || stats.Recorded != 1 || kept.UnmatchedCount() != 1 {
-		t.Errorf("%+v, %d unmatched", stats, kept.UnmatchedCount())
+	if len(stats.Watches) != 2 || stats.Recorded != 1 || stored.UnmatchedCount() != 1 {
+		t.Errorf("%+v, %d unmatched", stats, stored.UnmatchedCount())
 	}
 	c.control("setNode", map[string]any{"mode": "503"})
 	run(func(p *Prover) bool {
@@ -590,10 +590,10 @@ func TestRun(t *testing.T) {
 	// A desk that is paid to another wallet since a while: what came there is no
 	// history, though its watch is new.
 	o.Since = time.Now().Add(-time.Hour)
-	kept, o.Rails[market.RailSOL].Treasury = newStore(t), []solana.Address{c.thief.addr}
+	stored, o.Rails[market.RailSOL].Treasury = newStore(t), []solana.Address{c.thief.addr}
 	moved := c.does(giveSOL(c.payer.addr, c.thief.addr, 88))
 	run(func(*Prover) bool {
-		_, ok, err := kept.UnmatchedPayment(moved)
+		_, ok, err := stored.UnmatchedPayment(moved)
 		return ok && err == nil
 	})
 	s.machine.check(t)

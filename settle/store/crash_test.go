@@ -29,7 +29,7 @@ func openKV(t testing.TB, fs vfs.FS) *persist.KV {
 
 // promised is what a store has said before a crash.
 type promised struct {
-	kept      []store.Transaction
+	stored    []store.Transaction
 	builds    []*store.Build
 	unmatched []solana.Signature
 	resolved  []solana.Signature
@@ -71,7 +71,7 @@ func work(t *testing.T, rng *rand.Rand, s *store.Store, signed []cosign.Signed) 
 		case 0:
 			var k store.Transaction
 			k, err = s.PutTransaction(signed[rng.IntN(len(signed))], uint64(n+1), now)
-			p.kept = append(p.kept, k)
+			p.stored = append(p.stored, k)
 		case 1:
 			sync := rng.IntN(2) == 0
 			var b *store.Build
@@ -100,7 +100,7 @@ func work(t *testing.T, rng *rand.Rand, s *store.Store, signed []cosign.Signed) 
 
 func (p *promised) check(t *testing.T, seed uint64, s *store.Store) {
 	t.Helper()
-	for _, want := range p.kept {
+	for _, want := range p.stored {
 		k, ok, err := s.Transaction(want.Claim(), want.Hash())
 		if err != nil || !ok || !bytes.Equal(k.Bytes(), want.Bytes()) || k.LastValid() != want.LastValid() {
 			t.Fatalf("seed %d: kept %v, %v: %+v, want %+v", seed, ok, err, k, want)

@@ -92,9 +92,9 @@ func TestBuild(t *testing.T) {
 		t.Errorf("%v %v %v", b, ok, err)
 	}
 	first := buildOf(1, 1)
-	kept, err := s.PutBuild(first, true)
-	if err != nil || !sameBuild(kept, first) {
-		t.Fatalf("%+v, %v", kept, err)
+	stored, err := s.PutBuild(first, true)
+	if err != nil || !sameBuild(stored, first) {
+		t.Fatalf("%+v, %v", stored, err)
 	}
 	first.Raw[1] = 99 // the caller's bytes are the caller's
 	want := buildOf(1, 1)
@@ -107,8 +107,8 @@ func TestBuild(t *testing.T) {
 			return b, err
 		},
 	} {
-		if kept, err = put(); err != nil || !sameBuild(kept, want) {
-			t.Errorf("%s: %+v, %v", name, kept, err)
+		if stored, err = put(); err != nil || !sameBuild(stored, want) {
+			t.Errorf("%s: %+v, %v", name, stored, err)
 		}
 	}
 }

@@ -227,12 +227,12 @@ func TestDamaged(t *testing.T) {
 	_, _, cursorErr := s.Cursor(solana.Address{})
 	_, pruneErr := s.Prune(now)
 	put(store.TransactionKey(8, k.Hash()), append(store.EncodeTransaction(k), 0))
-	_, _, keptErr := s.Transaction(8, k.Hash())
+	_, _, storedErr := s.Transaction(8, k.Hash())
 	_, ofErr := s.Transactions(8)
 	_, keepErr := s.PutTransaction(storetest.Delivery(t, market.ClaimID(8), 1), 1, now)
 	for name, err := range map[string]error{
 		"build": buildErr, "put": putErr, "get": getErr, "list": listErr, "ours": oursErr, "cursor": cursorErr, "prune": pruneErr,
-		"kept": keptErr, "kept of": ofErr, "keep": keepErr, "resolve": s.ResolveUnmatched(signature(1), "ops", "", now), "add": s.AddUnmatched(unmatchedOf(1)),
+		"kept": storedErr, "kept of": ofErr, "keep": keepErr, "resolve": s.ResolveUnmatched(signature(1), "ops", "", now), "add": s.AddUnmatched(unmatchedOf(1)),
 	} {
 		if !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)

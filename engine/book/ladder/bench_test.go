@@ -116,8 +116,8 @@ func ring(size int) *event.Sink {
 	return &event.Sink{Buf: make([]event.Event, size), Limit: 1 << 62}
 }
 
-// warm is the number of steps that fill the book.
-const warm = 2 * mixResting
+// uncounted is the number of steps that fill the book.
+const uncounted = 2 * mixResting
 
 // BenchmarkMix runs the standard mix. The other flows are hard for a window: a price that
 // wanders, swings, crashes and recovers, jumps far away and back every thousand commands,
@@ -171,7 +171,7 @@ func (m mix) run(b *testing.B) {
 			b.StopTimer()
 			cpu += threadTime() - start
 			lob = New(book.Options{})
-			for j = 0; j < warm; j++ {
+			for j = 0; j < uncounted; j++ {
 				apply(lob, &steps[j], 0, out)
 			}
 			runtime.GC()

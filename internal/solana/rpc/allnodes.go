@@ -92,7 +92,7 @@ func (c *Client) StatusesFromAll(ctx context.Context, list []solana.Signature) (
 	if len(list) > MaxStatusesPerCall {
 		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
 	}
-	e := allNodes[NodeStatuses]{client: c, ask: func(ctx context.Context, u *upstream, _ int) NodeStatuses { return c.nodeStatuses(ctx, u, list) }}
+	e := allNodes[NodeStatuses]{client: c, call: func(ctx context.Context, u *upstream, _ int) NodeStatuses { return c.nodeStatuses(ctx, u, list) }}
 	return e.Run(ctx)
 }
 
@@ -184,7 +184,7 @@ type NodeFirstBlock struct {
 // still has. The results are in the order of the options. Errors: the context's once it
 // has ended; a node's own is in its result.
 func (c *Client) FirstBlockFromAll(ctx context.Context) ([]NodeFirstBlock, error) {
-	e := allNodes[NodeFirstBlock]{client: c, ask: func(ctx context.Context, u *upstream, _ int) NodeFirstBlock {
+	e := allNodes[NodeFirstBlock]{client: c, call: func(ctx context.Context, u *upstream, _ int) NodeFirstBlock {
 		first, err := firstBlock(ctx, c, u)
 		if err != nil {
 			first = FirstBlock{}
@@ -219,7 +219,7 @@ type NodeGenesis struct {
 // which names the network. The results are in the order of the options. Errors: the
 // context's once it has ended; a node's own is in its result.
 func (c *Client) GenesisFromAll(ctx context.Context) ([]NodeGenesis, error) {
-	e := allNodes[NodeGenesis]{client: c, ask: func(ctx context.Context, u *upstream, _ int) NodeGenesis {
+	e := allNodes[NodeGenesis]{client: c, call: func(ctx context.Context, u *upstream, _ int) NodeGenesis {
 		hash, err := callNode(ctx, c, u, "getGenesisHash", genesis)
 		return NodeGenesis{u.name, err, hash}
 	}}
@@ -261,7 +261,7 @@ func (c *Client) AccountsFromAll(ctx context.Context, list []solana.Address, lev
 	}
 	texts, options := accountsAt(list, level, minSlot)
 	parse := accountsOf(list, minSlot)
-	e := allNodes[NodeAccounts]{client: c, ask: func(ctx context.Context, u *upstream, _ int) NodeAccounts {
+	e := allNodes[NodeAccounts]{client: c, call: func(ctx context.Context, u *upstream, _ int) NodeAccounts {
 		a, err := callNode(ctx, c, u, "getMultipleAccounts", parse, texts, options)
 		return viewOf(u, a, err)
 	}}
@@ -392,7 +392,7 @@ func (c *Client) transactions(
 	ctx context.Context, s solana.Signature, level Commitment, asked []*nodeTransaction, enough func([]nodeTransaction) bool,
 ) ([]nodeTransaction, error) {
 	name, options, parse := s.String(), transactionAt(level), transactionOf(s)
-	e := allNodes[nodeTransaction]{client: c, enough: enough, ask: func(ctx context.Context, u *upstream, at int) nodeTransaction {
+	e := allNodes[nodeTransaction]{client: c, enough: enough, call: func(ctx context.Context, u *upstream, at int) nodeTransaction {
 		if at < len(asked) && asked[at] != nil {
 			return *asked[at]
 		}
@@ -426,7 +426,7 @@ func (c *Client) SignaturePageFromAll(ctx context.Context, a solana.Address, pag
 		return []NodeSignatures{{c.upstreams[0].name, err, list}}, nil
 	}
 	text, parse := solana.Base58(a), signaturesOf(page.limit())
-	e := allNodes[NodeSignatures]{client: c, ask: func(ctx context.Context, u *upstream, _ int) NodeSignatures {
+	e := allNodes[NodeSignatures]{client: c, call: func(ctx context.Context, u *upstream, _ int) NodeSignatures {
 		list, err := callNode(ctx, c, u, "getSignaturesForAddress", parse, text, options)
 		return NodeSignatures{u.name, err, list}
 	}}
@@ -450,7 +450,7 @@ type NodeHistory struct {
 // whose result has an error keeps it; after the context has ended all have its error. A
 // node with more than most transactions returns [ErrTooMany].
 func (c *Client) SignaturesFromAll(ctx context.Context, a solana.Address, views []NodeStatuses, most int) []NodeHistory {
-	e := allNodes[NodeHistory]{client: c, ask: func(ctx context.Context, u *upstream, i int) NodeHistory {
+	e := allNodes[NodeHistory]{client: c, call: func(ctx context.Context, u *upstream, i int) NodeHistory {
 		h := NodeHistory{Upstream: u.name}
 		switch {
 		case i >= len(views) || views[i].Upstream != u.name:
@@ -502,7 +502,7 @@ func (c *Client) history(ctx context.Context, u *upstream, a solana.Address, slo
 // allNodes calls all nodes concurrently.
 type allNodes[T any] struct {
 	client *Client
-	ask    func(ctx context.Context, u *upstream, i int) T
+	call   func(ctx context.Context, u *upstream, i int) T
 	// enough, if set, is called after each answer with all answers so far (missing ones
 	// are zero), and ends the calls when it returns true.
 	enough  func(answers []T) bool
@@ -520,7 +520,7 @@ func (e *allNodes[T]) Run(whole context.Context) ([]T, error) {
 	var mu sync.Mutex
 	for i, u := range e.client.upstreams {
 		wg.Go(func() {
-			answer := e.ask(ctx, u, i)
+			answer := e.call(ctx, u, i)
 			mu.Lock()
 			defer mu.Unlock()
 			e.answers[i] = answer

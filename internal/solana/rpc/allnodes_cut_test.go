@@ -20,7 +20,7 @@ func TestAllNodesCutOff(t *testing.T) {
 	answers["getSignaturesForAddress"] = "[]"
 	views := []rpc.NodeStatuses{{Upstream: "a"}, {Upstream: "b"}, {Upstream: "c"}}
 	cutOff := false
-	for name, ask := range map[string]func(ctx context.Context, c *rpc.Client) error{
+	for name, call := range map[string]func(ctx context.Context, c *rpc.Client) error{
 		"statuses": func(ctx context.Context, c *rpc.Client) error {
 			_, err := c.StatusesFromAll(ctx, []solana.Signature{{1}, {2}})
 			return err
@@ -58,7 +58,7 @@ func TestAllNodesCutOff(t *testing.T) {
 			// How many calls each node gets if all answer.
 			whole := newClient(t, options(newNode(t, answering(answers)), newNode(t, answering(answers)), newNode(t, answering(answers))))
 			cutOff = false
-			if err := ask(t.Context(), whole); err != nil {
+			if err := call(t.Context(), whole); err != nil {
 				t.Fatal(err)
 			}
 			calls := max(whole.Health()[0].Calls, 1) // one that is not waited for counts no call
@@ -83,7 +83,7 @@ func TestAllNodesCutOff(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			if err := ask(ctx, c); !errors.Is(err, context.Canceled) {
+			if err := call(ctx, c); !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -267,8 +267,8 @@ type transactionCase struct {
 	time  int64
 }
 
-// ask calls one of a client's methods and returns the nodes.
-func (c *transactionCase) ask(
+// check calls one of a client's methods and returns the nodes.
+func (c *transactionCase) check(
 	t *testing.T, name string, by func(*rpc.Client, context.Context, solana.Signature, rpc.Commitment) (*ledger.Confirmed, bool, error),
 ) (nodes []*node) {
 	t.Helper()
@@ -327,7 +327,7 @@ func beliefCases(t *testing.T) map[string]transactionCase {
 
 func TestTransactionFromAll(t *testing.T) {
 	for name, c := range beliefCases(t) {
-		nodes := c.ask(t, name, (*rpc.Client).TransactionFromAll)
+		nodes := c.check(t, name, (*rpc.Client).TransactionFromAll)
 		for i, n := range nodes {
 			calls := n.calls()
 			if len(nodes) > 1 && len(calls) > 1 { // once each at most
@@ -393,8 +393,8 @@ func TestFindUnknown(t *testing.T) {
 // TestTransactionOfOneNode: one node is tried again, as by any call.
 func TestTransactionOfOneNode(t *testing.T) {
 	n := newNode(t, nil)
-	n.says(func(w http.ResponseWriter, c asked) {
-		n.says(landed(t, 4, "50"))
+	n.respond(func(w http.ResponseWriter, c asked) {
+		n.respond(landed(t, 4, "50"))
 		status(http.StatusServiceUnavailable, "no")(w, c)
 	})
 	c := newClient(t, options(n))

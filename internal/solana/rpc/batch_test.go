@@ -92,7 +92,7 @@ func gather(t *testing.T, n *batchNode, c *rpc.Client, count int) []error {
 	t.Helper()
 	errs := make([]error, count)
 	var group sync.WaitGroup
-	ask := func(i int) {
+	call := func(i int) {
 		group.Go(func() {
 			got, found, err := c.Transaction(t.Context(), solana.Signature{byte(i), byte(i >> 8), 1}, rpc.Finalized)
 			if found || got != (*ledger.Confirmed)(nil) {
@@ -101,10 +101,10 @@ func gather(t *testing.T, n *batchNode, c *rpc.Client, count int) []error {
 			errs[i] = err
 		})
 	}
-	ask(0)
+	call(0)
 	await.True(t, "the first request", func() bool { singles, _ := n.seen(); return singles == 1 })
 	for i := 1; i < count; i++ {
-		ask(i)
+		call(i)
 		// One after the other, so that the order of the batch is that of the requests.
 		await.True(t, "a request that waits", func() bool { return c.Waiting() == i%rpc.MaxBatch || i >= rpc.MaxBatch })
 	}
@@ -280,18 +280,18 @@ func TestBatchLeft(t *testing.T) {
 		c := gatheringClient(t, n, rpc.Options{})
 		leaving, leave := context.WithCancel(t.Context())
 		var group sync.WaitGroup
-		var kept error
-		ask := func(ctx context.Context, i byte, err *error) {
+		var servedErr error
+		call := func(ctx context.Context, i byte, err *error) {
 			group.Go(func() { _, _, *err = c.Transaction(ctx, solana.Signature{i, 3}, rpc.Finalized) })
 		}
-		var first, gone error
-		ask(t.Context(), 0, &first)
+		var first, cancelledErr error
+		call(t.Context(), 0, &first)
 		await.True(t, "the first request", func() bool { singles, _ := n.seen(); return singles == 1 })
-		ask(leaving, 1, &gone)
+		call(leaving, 1, &cancelledErr)
 		if all {
-			ask(leaving, 2, &kept)
+			call(leaving, 2, &servedErr)
 		} else {
-			ask(t.Context(), 2, &kept)
+			call(t.Context(), 2, &servedErr)
 		}
 		await.Equal(t, "waiting", 2, c.Waiting)
 		close(n.release)
@@ -305,8 +305,8 @@ func TestBatchLeft(t *testing.T) {
 			close(answer)
 			group.Wait()
 		}
-		if first != nil || gone == nil || all == (kept == nil) {
-			t.Errorf("all %t: %v, %v, %v", all, first, gone, kept)
+		if first != nil || cancelledErr == nil || all == (servedErr == nil) {
+			t.Errorf("all %t: %v, %v, %v", all, first, cancelledErr, servedErr)
 		}
 	}
 }

@@ -213,7 +213,7 @@ func commonHeight(votes []blockhashVote) (height uint64, ok bool) {
 
 // nextOffer returns the newest blockhash of one of the nodes that answer, in turn; false if
 // none does.
-func nextOffer(votes []blockhashVote, turn int) (Blockhash, bool) {
+func nextOffer(votes []blockhashVote, rotation int) (Blockhash, bool) {
 	var list []Blockhash
 	for i := range votes {
 		if votes[i].err == nil && votes[i].newest.Hash != (solana.Hash{}) {
@@ -224,5 +224,5 @@ func nextOffer(votes []blockhashVote, turn int) (Blockhash, bool) {
 		return Blockhash{}, false
 	}
 	slices.SortStableFunc(list, func(a, b Blockhash) int { return cmp.Compare(a.LastValidBlockHeight, b.LastValidBlockHeight) })
-	return list[turn%len(list)], true
+	return list[rotation%len(list)], true
 }

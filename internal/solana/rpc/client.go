@@ -42,7 +42,7 @@ type Client struct {
 	options   Options
 	upstreams []*upstream
 	ids       atomic.Uint64
-	turns     atomic.Uint64 // of rotation
+	rotations atomic.Uint64 // calls of rotation
 	active    atomic.Pointer[upstream]
 
 	// fetching is held while a blockhash is fetched; hashMu guards hash.
@@ -152,7 +152,7 @@ func (c *Client) planOf(order []int) []*upstream {
 // rotation returns the numbers of all nodes in the order in which a call asks one after
 // another: the available ones, each call beginning with another of them, then the rest.
 func (c *Client) rotation() []int {
-	return c.order(func(n int) int { return int(c.turns.Add(1) % uint64(n)) })
+	return c.order(func(n int) int { return int(c.rotations.Add(1) % uint64(n)) })
 }
 
 // order returns the numbers of the available nodes, beginning with the one that choose

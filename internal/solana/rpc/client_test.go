@@ -112,7 +112,7 @@ func TestPreflight(t *testing.T) {
 	if len(n.calls()) != 1 {
 		t.Errorf("%d tries", len(n.calls()))
 	}
-	n.says(failure(`{"code":-32002,"message":"Transaction simulation failed: Blockhash not found","data":"?"}`))
+	n.respond(failure(`{"code":-32002,"message":"Transaction simulation failed: Blockhash not found","data":"?"}`))
 	if _, err := c.Send(t.Context(), signed(t), rpc.SendOptions{}); rpc.KindOf(err) != rpc.Preflight {
 		t.Errorf("odd data: %v", err)
 	}
@@ -138,8 +138,8 @@ func TestFailover(t *testing.T) {
 		t.Errorf("health %+v", h)
 	}
 	// When the other one fails too, the first is asked again, and is back.
-	a.says(result("10"))
-	b.says(status(http.StatusServiceUnavailable, ""))
+	a.respond(result("10"))
+	b.respond(status(http.StatusServiceUnavailable, ""))
 	if slot, err := c.Slot(t.Context(), rpc.Finalized); err != nil || slot != 10 || c.Active() != "a" {
 		t.Errorf("%d, %v, active %s", slot, err, c.Active())
 	}
@@ -174,7 +174,7 @@ func TestHedge(t *testing.T) {
 		t.Errorf("a call that we gave up counts: %+v", h)
 	}
 	// A send is not hedged: a second node sees it only when the first fails.
-	b.says(func(w http.ResponseWriter, c asked) { <-release; result("1")(w, c) })
+	b.respond(func(w http.ResponseWriter, c asked) { <-release; result("1")(w, c) })
 	sends := func() (n int) {
 		for _, call := range append(a.calls(), b.calls()...) {
 			if call.Method == "sendTransaction" {
@@ -231,7 +231,7 @@ func TestDeadlines(t *testing.T) {
 	o.Upstreams[0].URL = down.URL
 	c = newClient(t, o)
 	ctx, cancel := context.WithCancel(t.Context())
-	down.says(func(w http.ResponseWriter, a asked) { cancel(); status(http.StatusBadGateway, "")(w, a) })
+	down.respond(func(w http.ResponseWriter, a asked) { cancel(); status(http.StatusBadGateway, "")(w, a) })
 	if _, err := c.Slot(ctx, rpc.Confirmed); rpc.KindOf(err) != rpc.Down {
 		t.Errorf("cancelled in a pause: %v", err)
 	}
@@ -248,7 +248,7 @@ func TestRateLimit(t *testing.T) {
 	if len(a.calls()) != 1 {
 		t.Errorf("%d calls of a node that limits us", len(a.calls()))
 	}
-	b.says(status(http.StatusTooManyRequests, ""))
+	b.respond(status(http.StatusTooManyRequests, ""))
 	_, err := c.Slot(t.Context(), rpc.Confirmed)
 	e := (*rpc.Error)(nil)
 	if !errors.As(err, &e) || e.Kind != rpc.RateLimited || e.RetryAfter != 29*time.Second {
@@ -344,7 +344,7 @@ func TestBlockhashOnce(t *testing.T) {
 		t.Errorf("%d calls", len(n.calls()))
 	}
 	for _, text := range []string{`{"context":{"slot":5},"value":null}`, `{"value":{"blockhash":"x","lastValidBlockHeight":1}}`, `{"context":{"slot":5},"value":{"blockhash":"x","lastValidBlockHeight":1}}`, `{"context":{"slot":5},"value":{"blockhash":"11111111111111111111111111111111"}}`} {
-		n.says(result(text))
+		n.respond(result(text))
 		if b, err := newClient(t, options(n)).Blockhash(t.Context()); rpc.KindOf(err) != rpc.WrongAnswer {
 			t.Errorf("%s: %+v, %v", text, b, err)
 		}

@@ -97,7 +97,7 @@ func TestHistoryFirstBlock(t *testing.T) {
 	if got := methodsOf(n); got != "getSignaturesForAddress getFirstAvailableBlock getBlock" {
 		t.Errorf("asked %s", got)
 	}
-	n.says(answering(with(answers, "getFirstAvailableBlock", "null")))
+	n.respond(answering(with(answers, "getFirstAvailableBlock", "null")))
 	if h := c.SignaturesFromAll(t.Context(), solana.Address{9}, views, 10)[0]; rpc.KindOf(h.Err) != rpc.WrongAnswer || h.List != nil {
 		t.Errorf("without a first block: %+v", h)
 	}

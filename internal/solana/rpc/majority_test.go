@@ -32,7 +32,7 @@ func TestTransactionByMajority(t *testing.T) {
 		"only one answers":         {nodes: replies{down, has, behind}, found: true, time: 50},
 		"none answers":             {nodes: replies{behind, down}, kind: rpc.Behind},
 	} {
-		c.ask(t, name, (*rpc.Client).TransactionByMajority)
+		c.check(t, name, (*rpc.Client).TransactionByMajority)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestTransactionByMajorityWaitsForNone(t *testing.T) {
 		t.Errorf("a node that was given up counts as failing: %+v", h)
 	}
 
-	nodes[1].says(result("null"))
+	nodes[1].respond(result("null"))
 	var err error
 	for o.Timeout = 50 * time.Millisecond; o.Timeout < runtest.HangTimeout; o.Timeout *= 2 { // until the other two answer as quickly
 		o.AttemptTimeout = o.Timeout

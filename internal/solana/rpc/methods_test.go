@@ -139,7 +139,7 @@ func TestAccounts(t *testing.T) {
 	if len(n.calls()) != 1 {
 		t.Errorf("%d calls", len(n.calls()))
 	}
-	n.says(result(`{"context":{"slot":7},"value":[]}`))
+	n.respond(result(`{"context":{"slot":7},"value":[]}`))
 	if list, _, err := c.TokenAccounts(t.Context(), solana.Address{1}, solana.Address{}, solana.Token2022Program, rpc.Confirmed); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
@@ -232,8 +232,8 @@ func TestSendLost(t *testing.T) {
 				result(`"`+signature.String()+`"`)(w, c)
 			}
 		}
-		a.says(reply(b, "a"))
-		b.says(reply(a, "b"))
+		a.respond(reply(b, "a"))
+		b.respond(reply(a, "b"))
 		if got, err := newClient(t, options(a, b)).Send(t.Context(), signed(t), rpc.SendOptions{}); err != nil || got != signature {
 			t.Errorf("%s, %v", got, err)
 		}
@@ -258,7 +258,7 @@ func FuzzAnswers(f *testing.F) {
 	}
 	n := newNode(f, result("null"))
 	f.Fuzz(func(t *testing.T, text string) {
-		n.says(result(text))
+		n.respond(result(text))
 		o := options(n)
 		o.Attempts = 1
 		c, err := rpc.New(o)

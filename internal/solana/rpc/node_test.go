@@ -70,7 +70,7 @@ func newNode(t testing.TB, reply func(http.ResponseWriter, asked)) *node {
 	return n
 }
 
-func (n *node) says(reply func(http.ResponseWriter, asked)) {
+func (n *node) respond(reply func(http.ResponseWriter, asked)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.reply = reply

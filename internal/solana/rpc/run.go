@@ -101,7 +101,7 @@ func (c *Client) latest(ctx context.Context) (b Blockhash, err error) {
 // newest one, until a majority has answered yes. A zero hash asks for the newest only.
 func (c *Client) voteOnBlockhash(ctx context.Context, hash solana.Hash) ([]blockhashVote, error) {
 	at := object{"commitment": c.options.BlockhashCommitment}
-	e := allNodes[blockhashVote]{client: c, ask: func(ctx context.Context, u *upstream, _ int) (v blockhashVote) {
+	e := allNodes[blockhashVote]{client: c, call: func(ctx context.Context, u *upstream, _ int) (v blockhashVote) {
 		if hash != (solana.Hash{}) {
 			if v.valid, v.err = callNode(ctx, c, u, "isBlockhashValid", withContext[bool], hash.String(), at); v.err != nil {
 				return v

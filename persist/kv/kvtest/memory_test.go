@@ -26,21 +26,21 @@ func TestMemoryCrash(t *testing.T) {
 
 // TestMemoryFails: a failing store says so and keeps nothing of the commit.
 func TestMemoryFails(t *testing.T) {
-	m, gone := New(), ErrBroken
+	m, broken := New(), ErrBroken
 	nothing := func(func(key, value []byte), func(lo, hi []byte)) {}
-	m.FailCommits(gone)
-	if err := m.Commit(nothing, true); !errors.Is(err, gone) || m.Commits() != 0 {
+	m.FailCommits(broken)
+	if err := m.Commit(nothing, true); !errors.Is(err, broken) || m.Commits() != 0 {
 		t.Errorf("a commit: %v", err)
 	}
 	if _, _, err := m.Get([]byte("a")); err != nil {
 		t.Errorf("a read: %v", err)
 	}
 	m.FailCommits(nil)
-	m.Break(gone)
-	if _, _, err := m.Get([]byte("a")); !errors.Is(err, gone) {
+	m.Break(broken)
+	if _, _, err := m.Get([]byte("a")); !errors.Is(err, broken) {
 		t.Errorf("a read: %v", err)
 	}
-	if err := m.Scan(nil, nil, func(_, _ []byte) bool { return true }); !errors.Is(err, gone) {
+	if err := m.Scan(nil, nil, func(_, _ []byte) bool { return true }); !errors.Is(err, broken) {
 		t.Errorf("a scan: %v", err)
 	}
 	m.Break(nil)
