@@ -122,7 +122,7 @@ func TestSecondConnection(t *testing.T) {
 	refused := logon("MM")
 	first.until("|35=1|")
 	first.write(d.numbered("MM", "0", 2, "112=ANOTHER LOGON|"))
-	if answer := refused.rest(); !strings.Contains(answer, "58=LOGON_REFUSED: session MM is already connected, and its client is there") {
+	if answer := refused.rest(); !strings.Contains(answer, "58=LOGON_REFUSED: session MM is already connected, and the connected client still answers") {
 		t.Errorf("answer %q", answer)
 	}
 	first.write(d.numbered("MM", "1", 3, "112=alive|"))

@@ -334,7 +334,7 @@ func echoServer(t *testing.T, compID string, dictionary *Dictionary, settings ma
 	tw.Participant.Name = ""
 	tw.terms.Store(&terms{Participant: tw.terms.Load().Participant, hash: hash})
 	v.profile = profile{
-		application: &echo{app: app{v}}, settings: map[string]string{config.DataDictionary: "FIX44.xml"},
+		application: &echo{app: app{&v.host, &v.sessions}}, settings: map[string]string{config.DataDictionary: "FIX44.xml"},
 		minHeartBt: 1, silentRefuse: true,
 	}
 	for name, value := range settings {
@@ -403,7 +403,7 @@ func (e *echo) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.Mess
 		m.Header.SetString(97, "Y")
 	}
 	if err := quickfix.SendToTarget(m, id); err != nil {
-		e.server.Fail(err)
+		e.Fail(err)
 	}
 	return nil
 }

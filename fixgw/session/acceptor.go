@@ -19,7 +19,7 @@ type acceptor struct {
 	quickfix *quickfix.Acceptor
 	sessions []quickfix.SessionID // as quickfix calls them: all with the same Qualifier
 	address  net.Addr
-	conns    chan *conn
+	conns    chan net.Conn
 	awake    time.Time // when the new sessions stop sleeping
 	done     chan struct{}
 	shut     sync.Once
@@ -29,26 +29,20 @@ type acceptor struct {
 // sleep.
 const wakeMargin = 20 * time.Millisecond
 
+// inChanCapacity is how many messages may lie between a connection and its session.
+// quickfix's channel takes twice as many, because what its last connection has left may
+// be counted for this one.
+const inChanCapacity = 64
+
 // ownSet is the Qualifier of the sessions that a server makes itself. quickfix registers a
 // session once per process, by CompIDs and Qualifier. The Qualifier is in no message, so
 // Pool can prepare sessions of the same CompIDs under another one. No Qualifier is empty,
 // because an Acceptor that stops unregisters the sessions with the empty one.
 const ownSet = "own"
 
-// startAcceptor starts a quickfix session for each of sessions. The caller stops it.
-func (v *Server) startAcceptor(sessions []*Session) (*acceptor, error) {
-	messages := make(storeFactory, len(sessions))
-	for _, s := range sessions {
-		messages[s.id.TargetCompID] = s.Messages
-	}
-	a, err := newAcceptor(v.Addr(), &v.options, &v.profile, messages, ownSet)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range sessions {
-		s.serveBy(a, ownSet)
-	}
-	return a, nil
+// sessionID returns quickfix's id of the session of a CompID in a set.
+func sessionID(o *Options, compID, set string) quickfix.SessionID {
+	return quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: o.CompID, TargetCompID: compID, Qualifier: set}
 }
 
 // newAcceptor starts a quickfix session for each message store; set is their Qualifier.
@@ -58,7 +52,7 @@ func newAcceptor(address net.Addr, o *Options, l *profile, messages storeFactory
 	if err != nil {
 		return nil, err
 	}
-	a := &acceptor{address: address, conns: make(chan *conn), done: make(chan struct{})}
+	a := &acceptor{address: address, conns: make(chan net.Conn), done: make(chan struct{})}
 	for compID := range messages {
 		a.sessions = append(a.sessions, sessionID(o, compID, set))
 	}
@@ -73,11 +67,6 @@ func newAcceptor(address net.Addr, o *Options, l *profile, messages storeFactory
 	}
 	a.awake = time.Now().Truncate(time.Second).Add(time.Second + wakeMargin)
 	return a, nil
-}
-
-// sessionID returns quickfix's id of the session of a CompID in a set.
-func sessionID(o *Options, compID, set string) quickfix.SessionID {
-	return quickfix.SessionID{BeginString: quickfix.BeginStringFIX44, SenderCompID: o.CompID, TargetCompID: compID, Qualifier: set}
 }
 
 // stop logs the sessions out and waits for quickfix's goroutines. The goroutine of a new
@@ -99,7 +88,7 @@ func (a *acceptor) unregister() {
 // handOver gives quickfix a connection whose Logon is proven. It waits until new sessions have
 // stopped sleeping, because quickfix never closes a connection of a session that stops
 // while it sleeps.
-func (a *acceptor) handOver(c *conn) error {
+func (a *acceptor) handOver(c net.Conn) error {
 	if wait := time.Until(a.awake); wait > 0 {
 		select {
 		case <-time.After(wait):
@@ -132,18 +121,6 @@ func (a *acceptor) Close() error {
 
 // Addr returns the address that the gateway listens on.
 func (a *acceptor) Addr() net.Addr { return a.address }
-
-// storeFactory is the MessageStoreFactory of existing stores, by CompID.
-type storeFactory map[string]*MessageStore
-
-// Create implements quickfix.MessageStoreFactory.
-func (f storeFactory) Create(id quickfix.SessionID) (quickfix.MessageStore, error) {
-	s := f[id.TargetCompID]
-	if s == nil {
-		return nil, fmt.Errorf("fix: session %s is not configured", id.TargetCompID)
-	}
-	return s, nil
-}
 
 func acceptorSettings(address net.Addr, o *Options, l *profile, messages storeFactory, set string) (*quickfix.Settings, error) {
 	settings := quickfix.NewSettings()

@@ -11,7 +11,10 @@ import (
 
 // app is quickfix's Application. Its callbacks run on the session's goroutine; ToApp and
 // ToAdmin also run on the sender's, with locks held.
-type app struct{ server *Server }
+type app struct {
+	*host
+	sessions *sessions
+}
 
 var _ quickfix.Application = app{}
 
@@ -20,25 +23,25 @@ func (app) OnCreate(quickfix.SessionID) {}
 
 // OnLogon lets the session trade.
 func (a app) OnLogon(id quickfix.SessionID) {
-	if s := a.server.SessionNamed(id.TargetCompID); s != nil {
+	if s := a.sessions.SessionNamed(id.TargetCompID); s != nil {
 		s.lock.Lock()
 		defer s.lock.Unlock()
 		s.limits.strikes = 0
-		s.history.loggedOn(a.server.options.Now())
+		s.history.loggedOn(a.options.Now())
 		s.loggedOn.Store(true)
-		a.server.options.Logger.Info("FIX session logged on", "comp_id", id.TargetCompID)
+		a.options.Logger.Info("FIX session logged on", "comp_id", id.TargetCompID)
 	}
 }
 
 // OnLogout ends the session's subscriptions, and the orders that are to end with it.
 func (a app) OnLogout(id quickfix.SessionID) {
-	s := a.server.SessionNamed(id.TargetCompID)
+	s := a.sessions.SessionNamed(id.TargetCompID)
 	if s == nil || !s.end() {
 		return
 	}
-	a.server.options.Logger.Info("FIX session logged out", "comp_id", id.TargetCompID)
+	a.options.Logger.Info("FIX session logged out", "comp_id", id.TargetCompID)
 	s.Handler.LoggedOut()
-	if !a.server.stopping.Load() {
+	if !a.stopping.Load() {
 		s.Handler.CancelOrders()
 	}
 }
@@ -50,9 +53,9 @@ func (a app) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
 	if err != nil {
 		return
 	}
-	s := a.server.SessionNamed(id.TargetCompID)
+	s := a.sessions.SessionNamed(id.TargetCompID)
 	s.outbound.admin(msgType)
-	if !a.server.profile.codedTexts {
+	if !a.profile.codedTexts {
 		return
 	}
 	switch string(msgType) {
@@ -63,8 +66,8 @@ func (a app) ToAdmin(m *quickfix.Message, id quickfix.SessionID) {
 		codedText(m)
 		switch why := s.rejected.Load(); {
 		case m.Body.Has(tagText):
-		case a.server.stopping.Load():
-			m.Body.SetString(tagText, a.server.logoutText())
+		case a.stopping.Load():
+			m.Body.SetString(tagText, a.logoutText())
 		case why != nil:
 			m.Body.SetString(tagText, *why)
 		}
@@ -95,7 +98,7 @@ const codeSequenceTooLow = "SEQUENCE_TOO_LOW"
 // ToApp sends every application message. The placeholder stands for messages that go
 // another way (outbound.go).
 func (a app) ToApp(m *quickfix.Message, id quickfix.SessionID) error {
-	if l := &a.server.SessionNamed(id.TargetCompID).outbound; m == l.placeholder {
+	if l := &a.sessions.SessionNamed(id.TargetCompID).outbound; m == l.placeholder {
 		l.numberBatch()
 		return quickfix.ErrDoNotSend
 	}
@@ -104,7 +107,7 @@ func (a app) ToApp(m *quickfix.Message, id quickfix.SessionID) error {
 
 // FromAdmin takes a session message.
 func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
-	s := a.server.SessionNamed(id.TargetCompID)
+	s := a.sessions.SessionNamed(id.TargetCompID)
 	s.rejected.Store(nil)
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -116,7 +119,7 @@ func (a app) FromAdmin(m *quickfix.Message, id quickfix.SessionID) quickfix.Mess
 
 // admin checks session messages against the dictionary and our limits.
 func (a app) admin(s *Session, m *quickfix.Message) quickfix.MessageRejectError {
-	a.server.In.Add(1)
+	a.In.Add(1)
 	s.Messages.activity.Add(1)
 	msgType, err := m.Header.GetBytes(35)
 	if err != nil {
@@ -126,17 +129,17 @@ func (a app) admin(s *Session, m *quickfix.Message) quickfix.MessageRejectError 
 		// quickfix still reads what came behind the end of the session.
 		return quickfix.RejectLogon{Text: wire.CodeLogonRefused + ": the session has ended"}
 	}
-	if err := withCode(a.server.validator.Validate(m)); err != nil {
-		a.server.Rejects.Add(1)
+	if err := withCode(a.validator.Validate(m)); err != nil {
+		a.Rejects.Add(1)
 		return err
 	}
-	if s.over(a.server.options.Now()) {
+	if s.over(a.options.Now()) {
 		// Not refused: a Heartbeat or Logout must count. It was counted.
-		a.server.RateLimited.Add(1)
+		a.RateLimited.Add(1)
 	}
 	switch string(msgType) {
 	case "A":
-		if _, err := wire.ParseLogon(m.Bytes(), a.server.options.CompID, a.server.profile.minHeartBt); err != nil {
+		if _, err := wire.ParseLogon(m.Bytes(), a.options.CompID, a.profile.minHeartBt); err != nil {
 			return quickfix.RejectLogon{Text: err.Error()}
 		}
 		if s.removed.Load() { // after the Logon was proven
@@ -150,13 +153,13 @@ func (a app) admin(s *Session, m *quickfix.Message) quickfix.MessageRejectError 
 			return err
 		}
 		if _, err := wire.ParseSeq(newSeqNo); err != nil {
-			a.server.Rejects.Add(1)
+			a.Rejects.Add(1)
 			tag := quickfix.Tag(tagNewSeqNo)
 			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: NewSeqNo (36): must be 1 to 999999999", wire.CodeInvalidField), sessionRejectValue, &tag)
 		}
 	case "2":
-		if !s.limits.resends.Take(a.server.options.Now().UnixNano(), a.server.rates.resends) {
-			a.server.RateLimited.Add(1)
+		if !s.limits.resends.Take(a.options.Now().UnixNano(), a.rates.resends) {
+			a.RateLimited.Add(1)
 			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: at most %d ResendRequests at once and one a second", wire.CodeRateLimited, MaxResends), sessionRejectOther, nil)
 		}
 	}
@@ -177,19 +180,18 @@ const (
 
 // FromApp takes an application message.
 func (a app) FromApp(m *quickfix.Message, id quickfix.SessionID) quickfix.MessageRejectError {
-	v := a.server
-	s := v.SessionNamed(id.TargetCompID)
+	s := a.sessions.SessionNamed(id.TargetCompID)
 	s.rejected.Store(nil)
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	v.In.Add(1)
+	a.In.Add(1)
 	s.Messages.activity.Add(1)
-	if s.over(a.server.options.Now()) {
-		v.RateLimited.Add(1)
-		return quickfixReject(wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(m.Bytes()), fmt.Sprintf("%s: more than %d messages a second", wire.CodeRateLimited, v.options.Rate)))
+	if s.over(a.options.Now()) {
+		a.RateLimited.Add(1)
+		return quickfixReject(wire.BusinessReject(wire.RejNotAvailable, wire.BusinessIDOf(m.Bytes()), fmt.Sprintf("%s: more than %d messages a second", wire.CodeRateLimited, a.options.Rate)))
 	}
-	if err := withCode(v.validator.Validate(m)); err != nil {
-		v.Rejects.Add(1)
+	if err := withCode(a.validator.Validate(m)); err != nil {
+		a.Rejects.Add(1)
 		return err
 	}
 	if !s.loggedOn.Load() || s.removed.Load() { // what quickfix still had when the session ended

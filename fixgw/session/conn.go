@@ -2,13 +2,11 @@ package session
 
 import (
 	"container/list"
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,70 +24,50 @@ import (
 // ends, quickfix's reading goroutine waits in Read, which returns, and not at a channel
 // that nothing reads.
 //
-// Writing: Write and push copy into a buffer and return at once, so that neither
-// quickfix's session loop nor the caller of Deliver waits for a socket. Bytes that the
-// socket accepts without waiting are written at once. Run writes the rest, as much as
-// possible per call. A client is cut off if its buffer is full, or if a write hangs for
-// two heartbeats.
+// Writing: see socket.
 type conn struct {
-	net.Conn
-	server   *Server
-	accepted time.Time
-	socket   syscall.RawConn         // nil = none, as in tests
-	silent   atomic.Bool             // no whole message has come; before the logon
-	waits    *list.Element           // in listener.pending; guarded by its mutex
-	address  netip.Addr              // see addressOf
-	known    bool                    // its address has proven a Logon before
-	session  atomic.Pointer[Session] // nil before the logon
+	socket
+	accepted   time.Time
+	descriptor syscall.RawConn         // of the socket below TLS; nil = none, as in tests
+	silent     atomic.Bool             // no whole message has come; before the logon
+	waits      *list.Element           // in listener.pending; guarded by its mutex
+	address    netip.Addr              // see addressOf
+	known      bool                    // its address has proven a Logon before
+	session    atomic.Pointer[Session] // nil before the logon
 
 	// Reading: used by the goroutine of admit until the logon, then by quickfix's.
 	in         []byte // received
 	from       int    // of in: the unread bytes begin there
 	used       int    // bytes that the last message takes, from there
-	frame      []byte // rest of the message that Read hands over; aliases in
+	frame      []byte // rest of the message that Read returns; aliases in
 	toQuickfix quickfixInput
 	request    wire.Ordinary
-	placed     bool // the request was: handler.RunInline is to be called
 	gap        gap
-	watched    time.Time     // gap.since that the socket's read deadline belongs to
-	received   atomic.Uint64 // reads that had bytes
+	watched    time.Time // gap.since that the socket's read deadline belongs to
 	garbage    int
 	gapBytes   int // bytes of messages with numbers too high, in this gap
 	flood      ratelimit.Bucket
-	delivered  uint64 // messages handed to quickfix, plus those that the session had begun with before
-
-	mu sync.Mutex
-	writeQueue
-	closing      bool          // write the waiting bytes, then close
-	ended        bool          // Run has returned
-	cut          error         // why reading and writing have ended; nil = they have not
-	writeTimeout time.Duration // how long a write may take
-
-	wake chan struct{} // capacity 1: out, closing or cut has changed
+	delivered  uint64 // messages given to quickfix, plus those that the session had begun with before
 }
-
-// inChanCapacity is how many messages may lie between a connection and its session.
-// quickfix's channel takes twice as many, because what its last connection has left may
-// be counted for this one.
-const inChanCapacity = 64
 
 // roomPause is the pause between two looks at a busy session.
 const roomPause = 200 * time.Microsecond
 
-var (
-	errSlowReader = errors.New("client reads too slowly")
-	errClosed     = errors.New("connection is closed")
-	errRate       = errors.New(wire.CodeRateLimited)
-)
+var errRate = errors.New(wire.CodeRateLimited)
 
-func newConn(v *Server, inner net.Conn) *conn {
-	c := &conn{
-		Conn: inner, server: v, accepted: v.options.Now(), wake: make(chan struct{}, 1),
-		writeTimeout: v.options.FlushTimeout, in: make([]byte, 0, v.options.LogonBytes),
-	}
+// newConn returns the connection of a socket. forget is called when nothing more is written
+// to it.
+func newConn(h *host, inner net.Conn, forget func(*conn)) *conn {
+	c := &conn{accepted: h.options.Now(), in: make([]byte, 0, h.options.LogonBytes)}
+	c.socket.init(h, inner, func() { forget(c) })
 	c.silent.Store(true)
-	c.writeQueue.init(inner)
 	return c
+}
+
+// setSession gives c the session of its Logon.
+func (c *conn) setSession(s *Session) {
+	c.holder.Store(&holder{compID: s.CompID(), messages: s.Messages, release: func() { s.conn.CompareAndSwap(&c.socket, nil) }})
+	c.session.Store(s)
 }
 
 // Read gives quickfix the next whole message, or what is left of it; the first is
@@ -115,9 +93,9 @@ func (c *conn) next() error {
 	s := c.session.Load()
 	for {
 		c.watchGap()
-		frame, err := c.receive(c.server.options.MaxMessage)
+		frame, err := c.receive(c.host.options.MaxMessage)
 		if errors.Is(err, os.ErrDeadlineExceeded) && !c.leaving() {
-			if err = c.gap.expired(s.Messages.target.Load(), c.toQuickfix.highest, c.server.options.Now(), c.server.options.GapTimeout); err == nil {
+			if err = c.gap.expired(s.Messages.target.Load(), c.toQuickfix.highest, c.host.options.Now(), c.host.options.GapTimeout); err == nil {
 				continue
 			}
 		}
@@ -128,16 +106,19 @@ func (c *conn) next() error {
 		if s.kicked.Load() {
 			continue
 		}
-		now := c.server.options.Now()
-		if !c.flood.Take(now.UnixNano(), c.server.rates.flood) {
-			return c.end(fmt.Errorf("%w: more than %d messages a second", errRate, hardRate*c.server.options.Rate))
+		now := c.host.options.Now()
+		if !c.flood.Take(now.UnixNano(), c.host.rates.flood) {
+			return c.end(fmt.Errorf("%w: more than %d messages a second", errRate, hardRate*c.host.options.Rate))
 		}
 		x := &c.request
-		if x.Scan(frame, s.id.TargetCompID, s.id.SenderCompID) && c.quickfixIdle(s, x.Seq, now) && s.handleDirect(c, x, now) {
-			if c.placed {
+		if c.host.profile.fastPath && x.Scan(frame, s.id.TargetCompID, s.id.SenderCompID) && c.toQuickfix.idle(s.Messages, x.Seq, now) {
+			handled, enqueued := s.handleDirect(&c.socket, x, now, len(c.in) == c.used)
+			if enqueued {
 				s.Handler.RunInline()
 			}
-			continue
+			if handled {
+				continue
+			}
 		}
 		wire.MaskData(frame)
 		seq, err := wire.CheckFrame(frame)
@@ -147,7 +128,7 @@ func (c *conn) next() error {
 		if err := c.limitGapBytes(s, seq, len(frame)); err != nil {
 			return c.end(err)
 		}
-		if err := c.gap.follow(s.Messages.target.Load(), seq, wire.MsgType(frame), now, c.server.options.GapTimeout); err != nil {
+		if err := c.gap.follow(s.Messages.target.Load(), seq, wire.MsgType(frame), now, c.host.options.GapTimeout); err != nil {
 			return c.end(err)
 		}
 		c.toQuickfix.note(frame, seq, now)
@@ -165,7 +146,7 @@ func (c *conn) watchGap() {
 	c.watched = c.gap.since
 	due := time.Time{}
 	if !c.watched.IsZero() {
-		due = time.Now().Add(c.server.options.GapTimeout)
+		due = time.Now().Add(c.host.options.GapTimeout)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,7 +173,7 @@ func (c *conn) waitForRoom() error {
 func (c *conn) end(err error) error {
 	if errors.Is(err, wire.ErrTooLarge) || errors.Is(err, wire.ErrField) || errors.Is(err, wire.ErrNotFIX) || errors.Is(err, errRate) || errors.Is(err, errMissing) {
 		s := c.session.Load()
-		for limit := time.Now().Add(c.server.options.LogonGrace); !s.loggedOn.Load() && !c.leaving() && time.Now().Before(limit); {
+		for limit := time.Now().Add(c.host.options.LogonGrace); !s.loggedOn.Load() && !c.leaving() && time.Now().Before(limit); {
 			time.Sleep(logonPause)
 		}
 		if s.loggedOn.Load() {
@@ -200,13 +181,6 @@ func (c *conn) end(err error) error {
 		}
 	}
 	return err
-}
-
-// leaving reports whether the connection is closed or about to be.
-func (c *conn) leaving() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closing || c.cut != nil
 }
 
 // logonPause is the pause between two looks at a Logon that quickfix has not answered.
@@ -280,125 +254,17 @@ func (c *conn) fill(most int) error {
 
 const minRead = 4 << 10
 
-// waiting returns the number of bytes that the client has not read.
-func (c *conn) waiting() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.out) + len(c.held)
-}
-
-// Close closes the socket after the waiting bytes are written, which may take
-// Options.FlushTimeout. It does not wait for that. quickfix calls it when its session has released the connection.
-func (c *conn) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closing = true
-	c.signal()
-	c.releaseSession()
-	if c.cut != nil {
-		return nil // a later deadline would undo the cut's
+// clientGone reports whether the client has closed the connection. It reads nothing.
+func (c *conn) clientGone() bool {
+	if c.descriptor == nil {
+		return false
 	}
-	return c.Conn.SetWriteDeadline(time.Now().Add(c.server.options.FlushTimeout))
-}
-
-// releaseSession lets another connection have the session once quickfix has closed this
-// one and nothing more is written. Earlier, quickfix would refuse the next connection
-// silently. It needs mu.
-func (c *conn) releaseSession() {
-	if s := c.session.Load(); s != nil && c.closing && c.ended {
-		s.conn.CompareAndSwap(c, nil)
-	}
-}
-
-// cutOff ends the connection without sending anything.
-func (c *conn) cutOff(why error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.cutLocked(why)
-}
-
-func (c *conn) cutLocked(why error) {
-	if c.cut == nil {
-		c.cut = why
-		c.Conn.SetDeadline(time.Unix(1, 0)) // wakes a Read and a Write that wait
-	}
-	c.signal()
-}
-
-func (c *conn) signal() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
-// Run writes to the socket until the connection is closed or cut, or ctx ends.
-func (c *conn) Run(ctx context.Context) error {
-	defer func() {
-		c.Conn.Close()
-		c.server.listener.forget(c)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.ended = true
-		c.releaseSession()
-	}()
-	stop := context.AfterFunc(ctx, func() { c.cutOff(ctx.Err()) })
-	defer stop()
-	var batch []byte
-	for {
-		c.mu.Lock()
-		batch, c.out = c.out, batch[:0]
-		c.writing = len(batch) > 0
-		closing, cut := c.closing, c.cut
-		c.mu.Unlock()
-		switch {
-		case cut != nil:
-			return cut
-		case len(batch) > 0:
-			if err := c.write(batch); err != nil {
-				return err
-			}
-			if cap(batch) > maxKeptBatch {
-				batch = nil
-			}
-		case closing:
-			return nil
-		default:
-			<-c.wake
-		}
-	}
-}
-
-// maxKeptBatch is the largest buffer that a quiet connection holds on to.
-const maxKeptBatch = 64 << 10
-
-// write sets its deadline under mu, where cutOff cannot set one in between: a later
-// deadline would undo the one by which cutOff wakes a write.
-func (c *conn) write(batch []byte) error {
-	c.mu.Lock()
-	writeTimeout, err := c.writeTimeout, c.cut
-	if c.closing {
-		writeTimeout = c.server.options.FlushTimeout
-	}
-	if err == nil {
-		err = c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	}
-	c.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	if _, err := c.Conn.Write(batch); err != nil {
-		c.cutOff(err)
-		return err
-	}
-	return nil
-}
-
-// note adds messages of c's session to the message log, if there is a log and a session. It
-// never waits for the disk.
-func (c *conn) note(d wire.Direction, messages []byte) {
-	log, s := c.server.options.MessageLog, c.session.Load()
-	if log != nil && s != nil {
-		log.Record(d, s.id.TargetCompID, c.server.options.Now(), messages)
-	}
+	gone := false
+	err := c.descriptor.Read(func(fd uintptr) bool {
+		var one [1]byte
+		n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		gone = n == 0 && err == nil || errors.Is(err, syscall.ECONNRESET)
+		return true
+	})
+	return gone || err != nil
 }

@@ -9,11 +9,9 @@ import (
 	"blockdesk/internal/await"
 )
 
-// bareServer returns a server without sessions, store and socket.
-func bareServer(o Options) *Server {
-	v := &Server{options: o.WithDefaults()}
-	v.listener = newListener(v, nil)
-	return v
+// bareConn returns a connection that no listener knows.
+func bareConn(o Options, inner net.Conn) *conn {
+	return newConn(&host{options: o.WithDefaults()}, inner, func(*conn) {})
 }
 
 // TestWriteDeadline: even when little is sent, a blocked socket is cut within
@@ -22,7 +20,7 @@ func TestWriteDeadline(t *testing.T) {
 	t.Parallel()
 	client, server := net.Pipe() // takes nothing that is not read
 	defer client.Close()
-	c := newConn(bareServer(Options{}), server)
+	c := bareConn(Options{}, server)
 	c.writeTimeout = 50 * time.Millisecond
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()
@@ -41,7 +39,7 @@ func TestOutboxLimit(t *testing.T) {
 	t.Parallel()
 	client, server := net.Pipe()
 	defer client.Close()
-	c := newConn(bareServer(Options{MaxOutbox: 64 << 10}), server)
+	c := bareConn(Options{MaxOutbox: 64 << 10}, server)
 	if _, err := c.Write(make([]byte, 64<<10)); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"blockdesk/fixgw/wire"
 )
 
 // The commands of operators, from any goroutine.
@@ -44,13 +42,6 @@ type Status struct {
 	LastLogon          int64  // since the start
 	LastRefusal        int64  // of a Logon with its CompID, since the start
 	Refusal            string // its reason
-}
-
-// noteRefusal records the refusal of a Logon in the status of the session that it named.
-func (v *Server) noteRefusal(l *wire.Logon, why error, at time.Time) {
-	if s := v.SessionNamed(string(l.Sender)); s != nil {
-		s.history.refused(at, why)
-	}
 }
 
 // Status returns the state of the session.
@@ -151,24 +142,6 @@ func (v *Server) Announce(compID, text string) (int, error) {
 		list = []*Session{s}
 	}
 	return v.announce(list, codeMaintenance+": "+text, text)
-}
-
-// announce sends news to those of list that are logged on.
-func (v *Server) announce(list []*Session, headline, text string) (sent int, err error) {
-	v.news.mu.Lock()
-	defer v.news.mu.Unlock()
-	body := fmt.Appendf(nil, "%s\x0133=1\x0158=%s", headline, text)
-	for _, s := range list {
-		if !s.loggedOn.Load() || s.kicked.Load() {
-			continue
-		}
-		if err := v.news.out.Send(s, "B", TagHeadline, body, false); err != nil {
-			v.Fail(err)
-			return sent, err
-		}
-		sent++
-	}
-	return sent, nil
 }
 
 func isOperatorText(text string) bool {

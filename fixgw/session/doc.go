@@ -37,7 +37,7 @@
 //     TestRequest to a client that seems silent.
 //   - Out: numbers are given out under quickfix's own lock, and a replay keeps new
 //     messages waiting (outbound.go). The connection puts messages in the order of their
-//     numbers (writequeue.go). quickfix does not see that they were sent, so a client
+//     numbers (socket.go). quickfix does not see that they were sent, so a client
 //     gets a Heartbeat every HeartBtInt even if it also gets reports.
 //
 // quickfix requests a missing message once, and until it has the message it answers only

@@ -125,7 +125,7 @@ func TestFastPathAllocates(t *testing.T) {
 		t.Errorf("reading a request allocates %v times", n)
 	}
 	s := &Session{id: quickfix.SessionID{SenderCompID: "US", TargetCompID: "MM"}}
-	s.outbound.session = s
+	s.outbound.id = &s.id
 	o := &wire.ClientOrder{ID: 1, ClOrdID: "a", Side: market.Buy, Type: book.Limit, TIF: book.GTC, Status: wire.StatusNew, Price: 15000, Total: 1000, Leaves: 1000}
 	var b Batch
 	var body, out []byte

@@ -96,7 +96,7 @@ func (h SessionHooks) OnSend(field string, hook func()) {
 }
 
 // ConnHooks are the hooks of one connection.
-type ConnHooks struct{ conn *conn }
+type ConnHooks struct{ conn *socket }
 
 // Conn returns the hooks of the connection that has the session.
 func (h SessionHooks) Conn() ConnHooks { return ConnHooks{h.session.conn.Load()} }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"container/list"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/netip"
@@ -13,7 +14,8 @@ import (
 // each.
 type listener struct {
 	net.Listener
-	server *Server
+	host   *host
+	proofs *proofs
 	done   chan struct{} // closed when no connection is accepted any more
 
 	mu      sync.Mutex
@@ -25,9 +27,9 @@ type listener struct {
 	closed  bool
 }
 
-func newListener(v *Server, inner net.Listener) *listener {
+func newListener(h *host, p *proofs, inner net.Listener) *listener {
 	return &listener{
-		Listener: inner, server: v,
+		Listener: inner, host: h, proofs: p,
 		done: make(chan struct{}), conns: make(map[*conn]bool), from: make(map[netip.Addr]int),
 	}
 }
@@ -83,7 +85,7 @@ func (d *listener) admit(inner net.Conn) *conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	address := addressOf(inner)
-	known := d.server.proofs.isKnown(address)
+	known := d.proofs.isKnown(address)
 	if d.closed || !d.makeRoom(address, known) {
 		d.refused++
 		return nil
@@ -94,8 +96,8 @@ func (d *listener) admit(inner net.Conn) *conn {
 			return nil
 		}
 	}
-	c := newConn(d.server, d.server.secure(inner))
-	c.socket, c.address, c.known = rawOf(inner), address, known
+	c := newConn(d.host, d.secure(inner), d.forget)
+	c.descriptor, c.address, c.known = rawOf(inner), address, known
 	d.conns[c] = true
 	c.waits = d.pending.PushBack(c)
 	d.from[address]++
@@ -103,6 +105,14 @@ func (d *listener) admit(inner net.Conn) *conn {
 		d.unknown++
 	}
 	return c
+}
+
+// secure puts TLS around an accepted connection, where it is configured.
+func (d *listener) secure(inner net.Conn) net.Conn {
+	if d.host.options.TLS == nil {
+		return inner
+	}
+	return tls.Server(inner, d.host.options.TLS)
 }
 
 // errEvicted is the reason why a connection that has sent nothing is closed for a newer one.
@@ -115,7 +125,7 @@ const knownShare = 4
 // silent one where a limit is reached: first of the same address, then of the unknown
 // ones, then of all. It needs mu.
 func (d *listener) makeRoom(address netip.Addr, known bool) bool {
-	o := &d.server.options
+	o := &d.host.options
 	if d.from[address] >= o.MaxPendingPerIP {
 		return d.evict(func(c *conn) bool { return c.address == address })
 	}
@@ -149,7 +159,7 @@ func (d *listener) loggedOn(c *conn, s *Session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c.delivered = s.Messages.startedByQuickfix.Load()
-	c.session.Store(s)
+	c.setSession(s)
 	if d.conns[c] {
 		d.notPending(c)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/wire"
 	"blockdesk/internal/solana/eddsa"
 )
@@ -18,10 +19,26 @@ import (
 // whatever the reason. A password is checked also for an unknown user, against a hash that
 // no password has; see proofs.go for what keeps checks cheap. A connection that does not send a whole message is closed silently.
 
-// admit reads the first message, proves the Logon and attaches the session. After an
-// error the connection is closed, or about to be.
-func (c *conn) admit() error {
-	v := c.server
+// logons proves Logons.
+type logons struct {
+	*host
+	sessions *sessions
+	proofs   *proofs
+	noHash   *participants.PasswordHash
+}
+
+func newLogons(h *host, list *sessions) (logons, error) {
+	p, err := newProofs()
+	if err != nil {
+		return logons{}, err
+	}
+	noHash, err := participants.RandomHash()
+	return logons{h, list, p, noHash}, err
+}
+
+// admit reads the first message of c, proves the Logon and attaches the session; d has
+// accepted c. After an error the connection is closed, or about to be.
+func (v *logons) admit(c *conn, d *listener) error {
 	c.Conn.SetReadDeadline(c.accepted.Add(v.options.LogonTimeout))
 	frame, err := c.receive(v.options.LogonBytes - wire.MaxHeader)
 	if err != nil {
@@ -34,7 +51,7 @@ func (c *conn) admit() error {
 	s, l, err := v.prove(c, frame)
 	if err == nil {
 		v.proofs.right(c.address, v.options.Now())
-		err = c.takeSession(s, &l, came)
+		err = v.takeSession(c, s, &l, came)
 	}
 	if errors.Is(err, errGone) {
 		c.cutOff(err)
@@ -46,7 +63,7 @@ func (c *conn) admit() error {
 		v.options.Logger.Info("FIX logon refused", "remote", c.RemoteAddr().String(), "reason", err.Error())
 		select {
 		case <-time.After(time.Until(came.Add(v.options.RefuseDelay))):
-		case <-v.listener.done:
+		case <-d.done:
 		}
 		if v.profile.silentRefuse {
 			return err
@@ -56,7 +73,7 @@ func (c *conn) admit() error {
 		}
 		return err
 	}
-	v.listener.loggedOn(c, s)
+	d.loggedOn(c, s)
 	c.note(wire.Received, frame)
 	c.toQuickfix = quickfixInput{every: time.Duration(l.HeartBtInt) * time.Second / 2}
 	seq, _ := wire.ParseSeq(l.SeqNum) // prove has checked it
@@ -90,16 +107,15 @@ const releaseTime = 2 * time.Second
 //
 // A newcomer that has gone while it waited does not get the session: its Logon would use a
 // MsgSeqNum that the client, which had no answer, sends again.
-func (c *conn) takeSession(s *Session, l *wire.Logon, came time.Time) error {
-	v := c.server
+func (v *logons) takeSession(c *conn, s *Session, l *wire.Logon, came time.Time) error {
 	limit := came.Add(v.options.RefuseDelay)
 	if v.profile.takeover {
 		limit = came.Add(max(v.options.RefuseDelay, v.options.TakeoverSilence+releaseTime))
 	}
-	var holder *conn
+	var holder *socket
 	var heard uint64
 	var asked time.Time
-	err := s.attach(c, l)
+	err := s.attach(&c.socket, l)
 	for errors.Is(err, errConnected) && !v.stopping.Load() && time.Now().Before(limit) {
 		switch now := s.conn.Load(); {
 		case now == nil || !v.profile.takeover:
@@ -111,7 +127,7 @@ func (c *conn) takeSession(s *Session, l *wire.Logon, came time.Time) error {
 			}
 		case now.received.Load() != heard:
 			if time.Since(came) >= v.options.RefuseDelay && !now.leaving() {
-				return fmt.Errorf("%w: session %s is already connected, and its client is there: log it out first", errConnected, s.id.TargetCompID)
+				return fmt.Errorf("%w: session %s is already connected, and the connected client still answers: log it out first", errConnected, s.id.TargetCompID)
 			}
 		case time.Since(asked) >= v.options.TakeoverSilence:
 			now.cutOff(errReplaced)
@@ -120,7 +136,7 @@ func (c *conn) takeSession(s *Session, l *wire.Logon, came time.Time) error {
 		if c.clientGone() || c.leaving() {
 			return errGone
 		}
-		err = s.attach(c, l)
+		err = s.attach(&c.socket, l)
 	}
 	if err == nil && holder != nil {
 		v.options.Logger.Info("FIX session taken over by a new connection", "comp_id", s.id.TargetCompID, "remote", c.RemoteAddr().String())
@@ -128,9 +144,16 @@ func (c *conn) takeSession(s *Session, l *wire.Logon, came time.Time) error {
 	return err
 }
 
+// noteRefusal records the refusal of a Logon in the status of the session that it named.
+func (v *logons) noteRefusal(l *wire.Logon, why error, at time.Time) {
+	if s := v.sessions.SessionNamed(string(l.Sender)); s != nil {
+		s.history.refused(at, why)
+	}
+}
+
 // prove returns the session of a Logon with a valid signature or, if it has none, with the
 // right password.
-func (v *Server) prove(c *conn, frame []byte) (*Session, wire.Logon, error) {
+func (v *logons) prove(c *conn, frame []byte) (*Session, wire.Logon, error) {
 	seq, err := wire.CheckFrame(frame)
 	if err == nil && seq == 0 {
 		// quickfix would use one of our numbers to answer it.
@@ -143,7 +166,7 @@ func (v *Server) prove(c *conn, frame []byte) (*Session, wire.Logon, error) {
 	if err != nil {
 		return nil, l, err
 	}
-	s := v.SessionNamed(string(l.Sender))
+	s := v.sessions.SessionNamed(string(l.Sender))
 	if s != nil && s.removed.Load() {
 		s = nil
 	}
@@ -202,7 +225,7 @@ var errBadSignature = errors.New(wire.CodeLogonRefused + ": username, signature 
 
 // proveSignature returns what is wrong with a signed Logon; s is nil if its CompID is
 // unknown. Only a client with the key learns more than that something is wrong.
-func (v *Server) proveSignature(s *Session, l *wire.Logon) error {
+func (v *logons) proveSignature(s *Session, l *wire.Logon) error {
 	var key *[32]byte
 	if s != nil {
 		key = s.terms.Load().key

@@ -2,8 +2,11 @@ package session
 
 import (
 	"encoding/binary"
+	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/quickfixgo/quickfix"
 )
 
 // quickfix.MessageStore. msgstore_resend.go has the reads of a resend.
@@ -139,4 +142,16 @@ func (s *MessageStore) Close() error {
 	return s.commit(true, func(set func(key, value []byte), _ func(lo, hi []byte)) {
 		set(reservedKey(s.session), binary.BigEndian.AppendUint64(nil, s.reserved))
 	})
+}
+
+// storeFactory is the MessageStoreFactory of existing stores, by CompID.
+type storeFactory map[string]*MessageStore
+
+// Create implements quickfix.MessageStoreFactory.
+func (f storeFactory) Create(id quickfix.SessionID) (quickfix.MessageStore, error) {
+	s := f[id.TargetCompID]
+	if s == nil {
+		return nil, fmt.Errorf("fix: session %s is not configured", id.TargetCompID)
+	}
+	return s, nil
 }

@@ -120,9 +120,9 @@ func (e *Prepared) messages(compID string) *MessageStore {
 	return newMessageStore()
 }
 
-// take returns the sessions to their server, which then stops them; nil if there are none,
-// or if they are closed.
-func (e *Prepared) take(v *Server) *acceptor {
+// take returns the acceptor to the sessions' server, which serves them by application and
+// stops them; nil if there are none, or if they are closed.
+func (e *Prepared) take(application quickfix.Application) *acceptor {
 	if e == nil {
 		return nil
 	}
@@ -132,10 +132,7 @@ func (e *Prepared) take(v *Server) *acceptor {
 		return nil
 	}
 	e.taken = true
-	e.app.Application = v.profile.application
-	for compID := range e.sessions {
-		v.SessionNamed(compID).serveBy(e.acceptor, e.set)
-	}
+	e.app.Application = application
 	return e.acceptor
 }
 

@@ -6,11 +6,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"blockdesk/fixgw/participants"
@@ -69,12 +67,6 @@ func newProofs() (*proofs, error) {
 	return p, err
 }
 
-// proven is the password that a session was proven by.
-type proven struct {
-	hash string // that it was checked against: a reload may change it
-	mac  [sha256.Size]byte
-}
-
 func (p *proofs) mac(password []byte) (sum [sha256.Size]byte) {
 	h := hmac.New(sha256.New, p.key[:])
 	h.Write(password) // never fails
@@ -94,7 +86,7 @@ func (p *proofs) check(c *conn, s *Session, hash *participants.PasswordHash, pas
 			return true, nil
 		}
 	}
-	if err := p.mayTry(c.address, c.server.options.Now()); err != nil {
+	if err := p.mayTry(c.address, c.host.options.Now()); err != nil {
 		return false, err
 	}
 	p.slots <- struct{}{}
@@ -102,7 +94,7 @@ func (p *proofs) check(c *conn, s *Session, hash *participants.PasswordHash, pas
 	if c.clientGone() {
 		return false, errGone
 	}
-	if err := p.mayTry(c.address, c.server.options.Now()); err != nil { // others of it have failed meanwhile
+	if err := p.mayTry(c.address, c.host.options.Now()); err != nil { // others of it have failed meanwhile
 		return false, err
 	}
 	right = hash.Verify(password)
@@ -181,32 +173,4 @@ func (p *proofs) isKnown(address netip.Addr) bool {
 	defer p.mu.Unlock()
 	_, ok := p.known[address]
 	return ok
-}
-
-// rawOf returns the socket of a connection, or nil if it has none.
-func rawOf(inner net.Conn) syscall.RawConn {
-	s, ok := inner.(syscall.Conn)
-	if !ok {
-		return nil
-	}
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return raw
-}
-
-// clientGone reports whether the client has closed the connection. It reads nothing.
-func (c *conn) clientGone() bool {
-	if c.socket == nil {
-		return false
-	}
-	gone := false
-	err := c.socket.Read(func(fd uintptr) bool {
-		var one [1]byte
-		n, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		gone = n == 0 && err == nil || errors.Is(err, syscall.ECONNRESET)
-		return true
-	})
-	return gone || err != nil
 }

@@ -84,7 +84,7 @@ func TestRememberedPassword(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer ours.Close()
 	defer theirs.Close()
-	c, s := &conn{Conn: ours, server: &Server{options: Options{}.WithDefaults()}}, &Session{}
+	c, s := bareConn(Options{}, ours), &Session{}
 	if right, err := p.check(c, s, hash, []byte("secret")); !right || err != nil {
 		t.Fatalf("%v, %v", right, err)
 	}

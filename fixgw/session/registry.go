@@ -3,6 +3,8 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 
 	"blockdesk/fixgw/participants"
 	"blockdesk/market"
@@ -25,19 +27,6 @@ type registry struct {
 	byNumber []*Session                      // index = session number
 	numbers  map[string]market.ParticipantID // by participant's name
 	names    map[market.ParticipantID]string
-}
-
-// identity identifies a session's participant in commands and events. It never changes.
-type identity struct {
-	Name   string
-	Number market.ParticipantID
-}
-
-// terms are the participants file's data of a session, replaced as a whole by a reload.
-type terms struct {
-	*participants.Participant
-	hash *participants.PasswordHash // nil = no logon by password
-	key  *[32]byte                  // nil = no logon by signature
 }
 
 // check returns an error if list contradicts r: a number means the same participant in
@@ -67,4 +56,24 @@ func (r *registry) add(s *Session) {
 		r.byNumber = append(r.byNumber, nil)
 	}
 	r.byNumber[s.Number] = s
+}
+
+// sessions has the present registry: a reload replaces it. Any goroutine.
+type sessions struct{ registry atomic.Pointer[registry] }
+
+// SessionNamed returns the session of a CompID, or nil. Any goroutine.
+func (l *sessions) SessionNamed(compID string) *Session { return l.registry.Load().byCompID[compID] }
+
+// Numbered returns the session of a number, or nil. Any goroutine.
+func (l *sessions) Numbered(number uint16) *Session {
+	r := l.registry.Load()
+	if int(number) >= len(r.byNumber) {
+		return nil
+	}
+	return r.byNumber[number]
+}
+
+// All returns all sessions, by their number. Any goroutine.
+func (l *sessions) All() []*Session {
+	return slices.DeleteFunc(slices.Clone(l.registry.Load().byNumber), func(s *Session) bool { return s == nil })
 }

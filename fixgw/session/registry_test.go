@@ -18,14 +18,14 @@ func TestForgottenCompIDsAreBounded(t *testing.T) {
 	}
 	r := v.registry.Load()
 	for i := range maxRemoved - 1 {
-		s := newSession(v, &participants.Participant{Name: fmt.Sprint(i), Number: 9}, fmt.Sprint("X", i), uint16(i+10), r.byCompID["MM"].Messages)
+		s := newSession(&v.host, &participants.Participant{Name: fmt.Sprint(i), Number: 9}, fmt.Sprint("X", i), uint16(i+10), r.byCompID["MM"].Messages, v.newHandler)
 		s.removed.Store(true)
 		r.byCompID[s.id.TargetCompID] = s // no other goroutine uses it
 	}
 	if _, err := v.prepare(r, sessiontest.Participants("TK")); err != nil {
 		t.Errorf("%d CompIDs: %v", maxRemoved, err)
 	}
-	s := newSession(v, &participants.Participant{Name: "y", Number: 9}, "Y", 5000, r.byCompID["MM"].Messages)
+	s := newSession(&v.host, &participants.Participant{Name: "y", Number: 9}, "Y", 5000, r.byCompID["MM"].Messages, v.newHandler)
 	s.removed.Store(true)
 	r.byCompID["Y"] = s
 	if _, err := v.prepare(r, sessiontest.Participants("TK")); err == nil {

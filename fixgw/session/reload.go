@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"blockdesk/fixgw/participants"
+	"blockdesk/market"
 )
 
 // ErrStopped means that the gateway is stopping or has stopped.
@@ -70,12 +71,34 @@ func (v *Server) prepare(r *registry, list []participants.Participant) (*registr
 	return e, nil
 }
 
+// Open reads the sessions from the store. newHandler returns the handler of a session that
+// was just made and that no other goroutine has yet. StartSessions starts their acceptor.
+func (v *Server) Open(newHandler func(*Session) Handler) error {
+	v.newHandler = newHandler
+	empty := &registry{
+		byCompID: make(map[string]*Session),
+		numbers:  make(map[string]market.ParticipantID), names: make(map[market.ParticipantID]string),
+	}
+	e, err := v.prepare(empty, slices.Clone(v.options.Participants))
+	if err != nil {
+		return err
+	}
+	for s, terms := range e.terms {
+		s.terms.Store(terms)
+	}
+	v.registry.Store(e.next)
+	for _, s := range e.added {
+		s.Handler.LogonFlagsChanged()
+	}
+	return nil
+}
+
 func (v *Server) openSession(p *participants.Participant, compID string, number uint16) (*Session, error) {
 	messages := v.options.Prepared.messages(compID)
 	if err := messages.open(v.store, number, &v.options); err != nil {
 		return nil, err
 	}
-	return newSession(v, p, compID, number, messages), nil
+	return newSession(&v.host, p, compID, number, messages, v.newHandler), nil
 }
 
 // StartSessions starts quickfix's sessions of the registry.
@@ -83,8 +106,13 @@ func (v *Server) StartSessions() error {
 	a := &v.acceptors
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	first := v.options.Prepared.take(v)
-	if first == nil {
+	prepared := v.options.Prepared
+	first := prepared.take(v.profile.application)
+	if first != nil {
+		for compID := range prepared.sessions {
+			v.SessionNamed(compID).serveBy(first, prepared.set)
+		}
+	} else {
 		var err error
 		if first, err = v.startAcceptor(v.All()); err != nil {
 			return err
@@ -92,6 +120,22 @@ func (v *Server) StartSessions() error {
 	}
 	a.list, a.running = append(a.list, first), true
 	return nil
+}
+
+// startAcceptor starts a quickfix session for each of sessions. The caller stops it.
+func (v *Server) startAcceptor(sessions []*Session) (*acceptor, error) {
+	messages := make(storeFactory, len(sessions))
+	for _, s := range sessions {
+		messages[s.id.TargetCompID] = s.Messages
+	}
+	a, err := newAcceptor(v.Addr(), &v.options, &v.profile, messages, ownSet)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sessions {
+		s.serveBy(a, ownSet)
+	}
+	return a, nil
 }
 
 // Reloaded lists the CompIDs that a reload has changed.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/wire"
+	"blockdesk/market"
 	"blockdesk/persist/leadership"
 )
 
@@ -38,7 +40,7 @@ type Handler interface {
 // Session is the FIX session of one CompID. It exists as long as the server, whether it
 // is logged on or not, and whether its CompID is still configured or not.
 type Session struct {
-	server      *Server
+	host        *host
 	id          quickfix.SessionID // its Qualifier is the acceptor's
 	Number      uint16             // Origin of its commands
 	Participant identity
@@ -50,7 +52,7 @@ type Session struct {
 	removed atomic.Bool           // not in the participants file any more: no logon, no request
 
 	// conn is the connection that holds the session; nil = none.
-	conn     atomic.Pointer[conn]
+	conn     atomic.Pointer[socket]
 	opening  atomic.Bool // a proven Logon is on its way to quickfix
 	loggedOn atomic.Bool // between quickfix's OnLogon and OnLogout
 	kicked   atomic.Bool // its Logout is on its way; later messages are dropped
@@ -76,31 +78,50 @@ type Session struct {
 	outbound outbound
 }
 
-func newSession(v *Server, p *participants.Participant, compID string, number uint16, messages *MessageStore) *Session {
+// identity identifies a session's participant in commands and events. It never changes.
+type identity struct {
+	Name   string
+	Number market.ParticipantID
+}
+
+// terms are the participants file's data of a session, replaced as a whole by a reload.
+type terms struct {
+	*participants.Participant
+	hash *participants.PasswordHash // nil = no logon by password
+	key  *[32]byte                  // nil = no logon by signature
+}
+
+// proven is the password that a session was proven by.
+type proven struct {
+	hash string // that it was checked against: a reload may change it
+	mac  [sha256.Size]byte
+}
+
+func newSession(h *host, p *participants.Participant, compID string, number uint16, messages *MessageStore, newHandler func(*Session) Handler) *Session {
 	s := &Session{
-		server: v, Number: number, Participant: identity{p.Name, p.Number}, Messages: messages,
-		id: sessionID(&v.options, compID, ownSet),
+		host: h, Number: number, Participant: identity{p.Name, p.Number}, Messages: messages,
+		id: sessionID(&h.options, compID, ownSet),
 	}
 	s.setLogonFlags(messages.flags)
-	s.outbound.init(s)
-	s.Handler = v.newHandler(s)
+	s.outbound.init(h, &s.id, messages, &s.conn)
+	s.Handler = newHandler(s)
 	return s
 }
 
 // Fail ends the service with an error of a store: Server.Fail.
-func (s *Session) Fail(err error) { s.server.Fail(err) }
+func (s *Session) Fail(err error) { s.host.Fail(err) }
 
 // UnavailableText is Server.UnavailableText.
-func (s *Session) UnavailableText(why string) string { return s.server.UnavailableText(why) }
+func (s *Session) UnavailableText(why string) string { return s.host.UnavailableText(why) }
 
 // NoLeaderText returns the text that refuses a request which only the leader may answer
 // while this node cannot confirm that it leads.
 func (s *Session) NoLeaderText() string {
-	return s.server.LeaderTextOr(LeaderText(leadership.Leader{}))
+	return s.host.LeaderTextOr(LeaderText(leadership.Leader{}))
 }
 
 // CountReject counts a message that the gateway has refused.
-func (s *Session) CountReject() { s.server.Rejects.Add(1) }
+func (s *Session) CountReject() { s.host.Rejects.Add(1) }
 
 // CompID returns the client's name in FIX.
 func (s *Session) CompID() string { return s.id.TargetCompID }
@@ -120,7 +141,7 @@ func (s *Session) serveBy(a *acceptor, set string) {
 }
 
 // attach gives the session to c.
-func (s *Session) attach(c *conn, l *wire.Logon) error {
+func (s *Session) attach(c *socket, l *wire.Logon) error {
 	s.entry.Lock()
 	defer s.entry.Unlock()
 	if s.removed.Load() {
@@ -131,8 +152,8 @@ func (s *Session) attach(c *conn, l *wire.Logon) error {
 	}
 	if err := s.Messages.setFlags(l.Flags); err != nil {
 		s.conn.CompareAndSwap(c, nil)
-		s.server.Fail(err)
-		return errors.New(s.server.UnavailableText("the store has failed"))
+		s.host.Fail(err)
+		return errors.New(s.host.UnavailableText("the store has failed"))
 	}
 	s.kicked.Store(false)
 	s.opening.Store(true)
@@ -153,16 +174,16 @@ func (s *Session) kick(text string) {
 	if !s.kicked.CompareAndSwap(false, true) {
 		return
 	}
-	s.server.Kicks.Add(1)
-	s.server.options.Logger.Info("FIX session logged out by the service", "comp_id", s.id.TargetCompID, "reason", text)
+	s.host.Kicks.Add(1)
+	s.host.options.Logger.Info("FIX session logged out by the service", "comp_id", s.id.TargetCompID, "reason", text)
 	logout := quickfix.NewMessage()
 	logout.Header.SetString(35, "5")
 	logout.Body.SetBytes(58, wire.AppendText(nil, text))
 	if err := quickfix.SendToTarget(logout, s.id); err != nil {
-		s.server.Fail(err)
+		s.host.Fail(err)
 	}
 	if c := s.conn.Load(); c != nil {
-		time.AfterFunc(s.server.options.KickGrace, func() { c.cutOff(fmt.Errorf("session ended: %s", text)) })
+		time.AfterFunc(s.host.options.KickGrace, func() { c.cutOff(fmt.Errorf("session ended: %s", text)) })
 	}
 }
 
@@ -176,7 +197,7 @@ func (s *Session) testRequest() bool {
 	const tagTestReqID = 112
 	var out Outbox
 	if err := out.Send(s, "1", tagTestReqID, []byte("ANOTHER LOGON"), false); err != nil {
-		s.server.Fail(err)
+		s.host.Fail(err)
 	}
 	return true
 }
@@ -192,9 +213,18 @@ func (s *Session) Behind(bytes int) bool {
 // draft. The caller holds the session's lock.
 func (s *Session) Send(msgType string, firstTag int, body []byte, possResend bool) {
 	if err := s.Out.Send(s, msgType, firstTag, body, possResend); err != nil {
-		s.server.Fail(err)
+		s.host.Fail(err)
 	}
 }
+
+// Deliver numbers the messages of b and sends them, or only stores them where the client
+// is not logged on. An error is the store's, and final. Any goroutine that holds none of
+// quickfix's locks.
+func (s *Session) Deliver(b *Batch) error { return s.outbound.deliver(b) }
+
+// Store numbers the messages of b while quickfix does not run. b may be empty: transient
+// messages are not sent later.
+func (s *Session) Store(b *Batch) error { return s.outbound.store(b) }
 
 // end takes the session's right to trade, and reports whether it had it. It waits for the
 // request in hand; none begins afterwards.
@@ -208,9 +238,9 @@ func (s *Session) end() bool {
 // over counts a message and reports whether it is above the session's rate. A client that
 // stays above it for as many messages as the rate allows in a second is logged out.
 func (s *Session) over(now time.Time) bool {
-	over, ended := s.limits.over(now, s.server.rates.messages, s.server.options.Rate)
+	over, ended := s.limits.over(now, s.host.rates.messages, s.host.options.Rate)
 	if ended {
-		s.kick(fmt.Sprintf("%s: more than %d messages a second, for too long", wire.CodeRateLimited, s.server.options.Rate))
+		s.kick(fmt.Sprintf("%s: more than %d messages a second, for too long", wire.CodeRateLimited, s.host.options.Rate))
 	}
 	return over
 }
@@ -228,21 +258,20 @@ func (s *Session) remove() {
 	}
 }
 
-// logonHistory is the last logon and the last refusal, for Status.
-type logonHistory struct {
-	mu             sync.Mutex
-	logon, refusal int64 // Unix nanoseconds
-	reason         string
+// Outbox sends application messages one by one. One goroutine at a time.
+type Outbox struct {
+	batch   Batch
+	Scratch []byte
 }
 
-func (h *logonHistory) loggedOn(at time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.logon = at.UnixNano()
+// Send hands one message to the session: it is stored, and written when the
+// session is logged on. body is in the form of draft; it is copied. An error is
+// the store's, and final.
+func (o *Outbox) Send(s *Session, msgType string, firstTag int, body []byte, possResend bool) error {
+	o.batch.Clear()
+	o.batch.Add(msgType, firstTag, body, possResend)
+	return s.Deliver(&o.batch)
 }
 
-func (h *logonHistory) refused(at time.Time, why error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.refusal, h.reason = at.UnixNano(), string(wire.AppendText(nil, why.Error()))
-}
+// TagHeadline is the first field of News.
+const TagHeadline = 148
