@@ -206,25 +206,31 @@ func TestSnapshotLater(t *testing.T) {
 }
 
 // TestInventedHistory: one node of three that lists transactions which do not exist, or far
-// too many, does not hold a claim up. If most list what none returns, the desk waits.
+// too many, does not hold a claim up, and a search reads a limited number of them. If most
+// list what none returns, the desk waits.
 func TestInventedHistory(t *testing.T) {
 	inventions := make([]solana.Signature, broadcast.MaxHistory)
 	for i := range inventions {
 		inventions[i] = solana.Signature{9, byte(i), byte(i >> 8)}
 	}
+	const strangers = 2
 	for name, liar := range map[string]faults{
-		"one": {lists: inventions[:1]}, "as many as are read": {lists: inventions}, "too many": {crowded: true},
+		"one": {lists: inventions[:1]}, "as many as are read": {lists: inventions[:broadcast.MaxDoubted]},
+		"as many as are listed": {lists: inventions[strangers:]}, "too many": {crowded: true},
 	} {
 		for at := range 3 {
 			inBubble(t, 3, broadcast.Options{}, func(t *testing.T, b *bench) {
 				k, m := b.forgeKind(cosign.Cosign, 1, 100)
-				b.strangers(m.reference, 2)
+				b.strangers(m.reference, strangers)
 				b.world.nodes[at].set(liar)
 				b.world.outcome = func(*made) outcome { return outcome{lost: true} }
 				b.track(k)
 				await.VirtualSleep(t, 2*time.Minute)
 				if r := b.one(); r.End != broadcast.Expired {
 					t.Errorf("%s by node %d: %+v", name, at, r)
+				}
+				if w := b.world; w.searched == 0 || w.read != w.searched*(strangers+min(len(liar.lists), broadcast.MaxDoubted)) {
+					t.Errorf("%s by node %d: %d reads in %d searches", name, at, w.read, w.searched)
 				}
 			})
 		}

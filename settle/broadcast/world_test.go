@@ -40,8 +40,9 @@ type world struct {
 	outcome func(m *made) outcome
 
 	sends []sent
-	// examined counts questions to all nodes.
-	examined int
+	// examined counts questions to all nodes, searched and read those for histories and for
+	// transactions.
+	examined, searched, read int
 	// beforeHistory, if set, is called before the nodes list the transactions of a reference.
 	beforeHistory func()
 }
@@ -425,6 +426,9 @@ func (w *world) Position(ctx context.Context, level rpc.Commitment) (rpc.Positio
 
 func (w *world) TransactionFromEach(ctx context.Context, s solana.Signature, _ rpc.Commitment) ([]rpc.NodeTransaction, error) {
 	views := make([]rpc.NodeTransaction, len(w.nodes))
+	w.mu.Lock()
+	w.read++
+	w.mu.Unlock()
 	for i, u := range w.nodes {
 		f, tip, err := u.call(ctx)
 		if views[i].Err = err; err != nil {
@@ -461,6 +465,9 @@ func (w *world) StatusesFromAll(ctx context.Context, list []solana.Signature) ([
 
 func (w *world) SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory {
 	list := make([]rpc.NodeHistory, len(w.nodes))
+	w.mu.Lock()
+	w.searched++
+	w.mu.Unlock()
 	if w.beforeHistory != nil {
 		w.beforeHistory()
 	}

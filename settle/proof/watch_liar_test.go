@@ -67,6 +67,20 @@ func (n *threeNodes) FindTransaction(ctx context.Context, s solana.Signature, le
 	return n.TransactionFromAll(ctx, s, level)
 }
 
+func (n *threeNodes) TransactionFromEach(ctx context.Context, s solana.Signature, level rpc.Commitment) ([]rpc.NodeTransaction, error) {
+	views := make([]rpc.NodeTransaction, 3)
+	for i, node := range n.nodes() {
+		if views[i].Transaction, _, views[i].Err = node.Transaction(ctx, s, level); i > 0 && n.down {
+			views[i] = rpc.NodeTransaction{Err: errNodeDown}
+		}
+	}
+	return views, nil
+}
+
+func (n *threeNodes) FirstBlockFromAll(context.Context) ([]rpc.NodeFirstBlock, error) {
+	return make([]rpc.NodeFirstBlock, 3), nil
+}
+
 // withLiar has a table's prover ask three nodes.
 func (x *table) withLiar(change func(o *Options)) *threeNodes {
 	x.t.Helper()
@@ -252,6 +266,10 @@ func TestSeenByMost(t *testing.T) {
 	}
 	n.current = 0
 	before := n.liar.count()
+	see()
+	if reads := n.liar.count() - before; reads != 2*maxUnseen {
+		t.Errorf("%d reads of inventions in one round, want %d", reads, 2*maxUnseen)
+	}
 	for range 4 * maxLooks {
 		see()
 	}

@@ -1,0 +1,3 @@
+package broadcast
+
+const MaxDoubted = maxDoubted
