@@ -84,3 +84,34 @@ func TestAgreedAccounts(t *testing.T) {
 		}
 	}
 }
+
+// TestBalanceOfMost: the desk counts with the most that a majority of the configured nodes
+// reports at least: one node that reports more than there is sells nothing that is not there,
+// one that reports less stops no sale, and too few answers change nothing.
+func TestBalanceOfMost(t *testing.T) {
+	at := func(lamports market.Amount, slot uint64) rpc.NodeAccounts {
+		return rpc.NodeAccounts{Slot: slot, Accounts: []*rpc.Account{{Lamports: lamports}}}
+	}
+	none, down, short := rpc.NodeAccounts{Slot: 9, Accounts: []*rpc.Account{nil}}, rpc.NodeAccounts{Err: errAny}, rpc.NodeAccounts{Slot: 9}
+	for name, c := range map[string]struct {
+		views []rpc.NodeAccounts
+		held  uint64
+		slot  uint64 // 0: too few answer
+	}{
+		"one node":                    {[]rpc.NodeAccounts{at(5, 7)}, 5, 7},
+		"one invents":                 {[]rpc.NodeAccounts{at(1<<40, 9), at(5, 8), at(5, 7)}, 5, 7},
+		"one denies":                  {[]rpc.NodeAccounts{none, at(5, 8), at(5, 9)}, 5, 8},
+		"most deny":                   {[]rpc.NodeAccounts{none, at(5, 9), none}, 0, 9},
+		"all differ":                  {[]rpc.NodeAccounts{at(9, 9), at(3, 9), at(5, 9)}, 5, 9},
+		"two of three answer":         {[]rpc.NodeAccounts{at(9, 9), down, at(3, 8)}, 3, 8},
+		"one of three answers":        {[]rpc.NodeAccounts{at(9, 9), down, down}, 0, 0},
+		"one of two answers":          {[]rpc.NodeAccounts{at(9, 9), down}, 0, 0},
+		"one answers less than asked": {[]rpc.NodeAccounts{at(9, 9), short, down}, 0, 0},
+	} {
+		b := &balances{env: &env{node: severalNodes{views: c.views}}}
+		held, slot, err := b.held(t.Context(), []wanted{{address: usdc}})
+		if few := c.slot == 0; few != errors.Is(err, ErrChain) || !few && (len(held) != 1 || held[0] != c.held || slot != c.slot) {
+			t.Errorf("%s: %d as of %d, %v", name, held, slot, err)
+		}
+	}
+}
