@@ -254,11 +254,15 @@ func TestSourcesTogether(t *testing.T) {
 		if j := r.after(10); j.Price != dollars(150) || j.Faults != [3]Fault{} {
 			t.Fatalf("%+v", j)
 		}
-		pool = dollars(300) // for less than a second of sixty: the average hardly moves
-		r.after(0)
-		pool = dollars(150)
-		if j := r.after(2); j.Price != dollars(150) {
-			t.Errorf("after a moment's swap: %+v", j)
+		for _, bent := range []market.USDPrice{dollars(300), dollars(75)} { // for a second of sixty: the average hardly moves
+			pool = bent
+			if j := r.after(1); j.Price != dollars(150) {
+				t.Errorf("in the moment of a swap: %+v", j)
+			}
+			pool = dollars(150)
+			if j := r.after(2); j.Price != dollars(150) {
+				t.Errorf("after a moment's swap: %+v", j)
+			}
 		}
 		pool = dollars(160)
 		if j := r.after(70); j.Fault != Disagree || j.Price != 0 {

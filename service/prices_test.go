@@ -237,15 +237,22 @@ func TestStalePriceHoldsDeliveries(t *testing.T) {
 // has moved for good does.
 func TestPoolOfAMoment(t *testing.T) {
 	runPrices(t, func(r *priceRig) {
-		id := r.paid()
+		delivers := func(id market.ClaimID) {
+			r.must(&rfq.BeginDelivery{Claim: id, Proof: [32]byte{1}})
+			r.must(&rfq.ExpireDelivery{Claim: id, Proof: [32]byte{1}})
+		}
+		before := r.paid()
 		for _, bent := range []market.USDPrice{100 * usd, usd / 100} {
 			r.pool.Store(uint64(bent))
 			r.pass(10 * time.Second)
+			delivers(before)
+			meanwhile := r.paid()
 			r.pool.Store(uint64(usd))
 			r.pass(10 * time.Second)
+			delivers(meanwhile)
 		}
-		r.must(&rfq.BeginDelivery{Claim: id, Proof: [32]byte{1}})
-		id = r.paid()
+		delivers(before)
+		id := r.paid()
 		r.pool.Store(uint64(2 * usd))
 		r.pass(100 * time.Second)
 		if why := r.do(&rfq.BeginDelivery{Claim: id, Proof: [32]byte{2}}); why != event.ReasonPriceCorridor {
