@@ -131,10 +131,10 @@ func TestDocuments(t *testing.T) {
 
 // documentLimits lift the limits of an address: the readers of all documents come
 // from one.
-var documentLimits = []string{
+var documentLimits = slices.Clip(append([]string{
 	"--set", "http.market_data_per_minute=0", "--set", "http.rfq_writes_per_minute=0", "--set", "http.dvp_per_minute=0",
 	"--set", "http.handshake_per_minute=0", "--set", "http.partner_per_minute=0",
-}
+}, programtest.OpenClaims...))
 
 // judgeInline checks a line of a sentence. Those of a document that has a test of
 // its own, and are no programs of ours, are run there.

@@ -388,7 +388,7 @@ func TestBoardSettles(t *testing.T) {
 	c := browsertest.StartChromium(t)
 	servicetest.LocalChain(t)
 	s := programtest.Start(t, "demo: true\nlisten: {chain: \"127.0.0.1:0\"}\nhttp: {market_data_per_minute: 0, handshake_per_minute: 0, dvp_per_minute: 0}\n"+
-		"chain: {blockhash_slots: 100000, timeout_ms: 60000, attempt_timeout_ms: 50000}\nrfq: {claim_ttl_s: 3600, quote_ttl_s: 3600}\n")
+		"chain: {blockhash_slots: 100000, timeout_ms: 60000, attempt_timeout_ms: 50000}\nrfq: {claim_ttl_s: 3600, quote_ttl_s: 3600, unproven_ttl_s: 3600}\n")
 	var config struct {
 		Chain string `json:"demo_chain_url"`
 	}

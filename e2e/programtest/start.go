@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -195,12 +196,18 @@ var FreePorts = []string{
 // WithChain returns the setting that starts the demo with its chain.
 func WithChain(dir string) string { return "chain.sandbox_dir=" + dir }
 
+// OpenClaims are settings of a demo in which claims without proof are as good as others:
+// those of a test come from one address.
+var OpenClaims = []string{
+	"--set", "rfq.unproven_usd_per_ip=10000000", "--set", "rfq.unproven_share_bps=10000", "--set", "rfq.unproven_ttl_s=3600",
+}
+
 // LongLived are settings of a demo in which nothing that a client holds expires while
 // the test runs: blockhashes, claims, quotes.
-var LongLived = []string{
+var LongLived = slices.Clip(append([]string{
 	"--set", "chain.blockhash_slots=100000", "--set", "rfq.claim_ttl_s=3600", "--set", "rfq.quote_ttl_s=3600",
 	"--set", "chain.timeout_ms=60000", "--set", "chain.attempt_timeout_ms=50000",
-}
+}, OpenClaims...)) // clipped, because tests append to it at the same time
 
 // StartTwoGroups runs the processes of two groups: eu, which has SLUSD/USDC, and us,
 // which has 92C/SLUSD.

@@ -19,7 +19,7 @@ const demoSettleConfig = `  rfq_writes_per_minute: 0
   handshake_per_minute: 0
 demo: true
 chain: {rpc_urls: %q, timeout_ms: 60000, attempt_timeout_ms: 50000, blockhash_slots: 20000}
-rfq: {claim_ttl_s: 3600, quote_ttl_s: 3600}
+rfq: {claim_ttl_s: 3600, quote_ttl_s: 3600, unproven_ttl_s: 3600, unproven_usd_per_ip: "10000000", unproven_share_bps: 10000}
 settle: {key_file: %q, resend_ms: 200, poll_ms: 50, watch_ms: 300}
 `
 

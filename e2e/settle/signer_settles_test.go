@@ -67,8 +67,8 @@ func TestSignerSettles(t *testing.T) {
 		t.Fatal(err)
 	}
 	socket := filepath.Join(folder, "s")
-	d := programtest.StartDemo(t, "--set", programtest.WithChain(dir), "--set", "settle.signer_socket="+socket, "--set", "settle.desk="+demo.Address(demo.Desk),
-		"--set", "http.market_data_per_minute=0")
+	d := programtest.StartDemo(t, append(programtest.OpenClaims, "--set", programtest.WithChain(dir), "--set", "settle.signer_socket="+socket, "--set", "settle.desk="+demo.Address(demo.Desk),
+		"--set", "http.market_data_per_minute=0")...)
 	await.True(t, "a ready service", func() bool { return programtest.Status(t, d.At.Admin+"/readyz") == http.StatusOK })
 	r := programtest.Post(t, d.At.Base+"/rfq-native/modular-claim-take", "", demo.Claim())
 	var claim struct {

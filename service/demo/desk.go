@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"blockdesk/market"
 	"blockdesk/service/config"
 	"blockdesk/service/operator"
 )
@@ -22,8 +21,6 @@ const (
 	// snapshotEvery is the number of commands between snapshots: a demo of half an hour
 	// makes some, and its restart is quick.
 	snapshotEvery = 50_000
-	// unprovenUSD is more than all tickets of the demo offer.
-	unprovenUSD = "10000000"
 )
 
 // prices are the anchors of the demo's pairs in USD, near the first prices of the books.
@@ -43,17 +40,6 @@ func Fill(c *config.Config) {
 	fill(&c.RFQ.PayTo.USDC, Address(Treasury))
 	fill(&c.RFQ.PayTo.SOL, Address(TreasurySOL))
 	fill(&c.RFQ.SOLPriceUSD, solPrice)
-	// All claims of a demo come from one address, and most without proof.
-	standard := config.Default()
-	if c.RFQ.UnprovenUSDPerIP == standard.RFQ.UnprovenUSDPerIP {
-		c.RFQ.UnprovenUSDPerIP = unprovenUSD
-	}
-	if c.RFQ.UnprovenShareBps == standard.RFQ.UnprovenShareBps {
-		c.RFQ.UnprovenShareBps = market.MaxBps
-	}
-	if c.RFQ.UnprovenTTLS == standard.RFQ.UnprovenTTLS {
-		c.RFQ.UnprovenTTLS = c.RFQ.ClaimTTLS
-	}
 	if c.Settle.SignerSocket == "" {
 		fill(&c.Settle.KeyFile, KeyFile(ChainDir(c), Desk))
 	}

@@ -19,6 +19,10 @@ func TestFillsWhatIsOpen(t *testing.T) {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
+	if rfq, standard := cfg.RFQ, config.Default().RFQ; rfq.UnprovenUSDPerIP != standard.UnprovenUSDPerIP ||
+		rfq.UnprovenShareBps != standard.UnprovenShareBps || rfq.UnprovenTTLS != standard.UnprovenTTLS {
+		t.Errorf("claims without proof have other limits than those of a desk: %+v", rfq)
+	}
 	if cfg.RFQ.SOLPriceUSD != "99" || cfg.RFQ.PayTo.USDC != config.Placeholder92C || cfg.RFQ.PayTo.SOL != Address(TreasurySOL) {
 		t.Errorf("%+v", cfg.RFQ)
 	}
