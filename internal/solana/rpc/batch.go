@@ -155,18 +155,26 @@ func (u *upstream) fly(batch []*member) {
 // requests for a while; an answer that is too long for a batch may be short enough for
 // each request alone.
 func (u *upstream) outcomes(batch []*member, text []byte, status int, failure *Error) []outcome {
-	var answers []json.RawMessage
 	list := make([]outcome, len(batch))
+	answers, isList := [][]byte(nil), false
+	if failure == nil && status == http.StatusOK {
+		answers, isList = splitList(text, 2*len(batch))
+	}
+	if len(answers) == 1 && isRefusal(answers[0]) { // of the batch, in a list
+		text, isList = answers[0], false
+	}
 	switch {
-	case failure == nil && status >= http.StatusInternalServerError:
+	case isList || failure != nil:
+	case status >= http.StatusInternalServerError:
 		failure = failedStatus(status)
-	case failure == nil && isRateLimited(text):
+	case isRateLimited(text):
 		failure = &Error{Kind: RateLimited, RetryAfter: defaultRetryAfter}
 	}
-	isList := failure == nil && status == http.StatusOK && json.Unmarshal(text, &answers) == nil && answers != nil
 	switch {
 	case isList:
-		matchAnswers(batch, answers, list)
+		if !matchAnswers(batch, answers, list) {
+			u.batches.refuse()
+		}
 	case failure != nil && failure.Kind != WrongAnswer:
 		for i := range list {
 			own := *failure // the caller adds to it
@@ -183,6 +191,49 @@ func (u *upstream) outcomes(batch []*member, text []byte, status int, failure *E
 	return list
 }
 
+// jsonSpace is what may be around the values of a JSON text.
+const jsonSpace = " \t\r\n"
+
+// splitList returns the elements of a JSON list. It validates none of them and copies
+// nothing, because a node may send millions. ok is false if text is no list, or one of more
+// than most elements.
+func splitList(text []byte, most int) (list [][]byte, ok bool) {
+	text = bytes.Trim(text, jsonSpace)
+	if len(text) < 2 || text[0] != '[' || text[len(text)-1] != ']' {
+		return nil, false
+	}
+	rest := bytes.Trim(text[1:len(text)-1], jsonSpace)
+	if len(rest) == 0 {
+		return nil, true
+	}
+	begin, depth, inText := 0, 0, false
+	for i := 0; i < len(rest) && depth >= 0; i++ {
+		switch c := rest[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case c == ',' && depth == 0:
+			if list = append(list, rest[begin:i]); len(list) == most {
+				return nil, false
+			}
+			begin = i + 1
+		}
+	}
+	return append(list, rest[begin:]), depth == 0 && !inText
+}
+
+// isRefusal reports whether an answer is an error that belongs to no request.
+func isRefusal(text []byte) bool {
+	var r response
+	return json.Unmarshal(text, &r) == nil && r.ID == nil && r.Error != nil
+}
+
 // isRateLimited reports whether an answer is the error of a node that wants us to wait.
 func isRateLimited(text []byte) bool {
 	var r response
@@ -196,15 +247,15 @@ func (b *batcher) refuse() {
 	b.aloneUntil = time.Now().Add(aloneFor)
 }
 
-// matchAnswers gives each member the answer with its id. A request that the node leaves out,
-// answers twice or answers in another form has a wrong answer; the others do not suffer.
-func matchAnswers(batch []*member, answers []json.RawMessage, list []outcome) {
+// matchAnswers gives each member the answer with its id. A request that the node answers
+// twice, or in another form, has a wrong answer; one that it leaves out is made alone, for
+// another one of the batch may be the cause. whole is false if there is such a one.
+func matchAnswers(batch []*member, answers [][]byte, list []outcome) (whole bool) {
 	at := make(map[uint64]int, len(batch))
 	for i, m := range batch {
 		at[m.id] = i
-		list[i].err = &Error{Kind: WrongAnswer, Message: "the batch lacks an answer"}
+		list[i].alone = true
 	}
-	seen := make([]bool, len(batch))
 	for _, text := range answers {
 		var r response
 		if json.Unmarshal(text, &r) != nil || r.ID == nil {
@@ -213,11 +264,12 @@ func matchAnswers(batch []*member, answers []json.RawMessage, list []outcome) {
 		i, ok := at[*r.ID]
 		switch {
 		case !ok:
-		case seen[i]:
+		case !list[i].alone:
 			list[i] = outcome{err: &Error{Kind: WrongAnswer, Message: "the batch has two answers"}}
 		default:
-			seen[i] = true
+			list[i].alone = false
 			list[i].result, list[i].err = r.open(http.StatusOK, batch[i].id)
 		}
 	}
+	return !slices.ContainsFunc(list, func(o outcome) bool { return o.alone })
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +34,22 @@ type batchNode struct {
 
 // unknown is the answer to a request for a transaction that the node does not know.
 func unknown(c asked) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":null}`, c.ID) }
+
+// known is the answer to a request for signed, or for a transaction that the node does not
+// know.
+func known(t *testing.T, c asked) string {
+	if text, _ := json.Marshal(signature.String()); len(c.Params) > 0 && string(c.Params[0]) != string(text) {
+		return unknown(c)
+	}
+	return has(t, c)
+}
+
+// has is the answer to any request with signed.
+func has(t *testing.T, c asked) string {
+	w := httptest.NewRecorder()
+	landed(t, 4, "50")(w, c)
+	return w.Body.String()
+}
 
 // honest answers each request of a batch.
 func honest(w http.ResponseWriter, batch []asked) {
@@ -76,10 +93,13 @@ func (n *batchNode) seen() (singles int, batches []int) {
 	return n.singles, append([]int(nil), n.batches...)
 }
 
-// gatheringClient has one node, asks it once a call, and waits for a batch until the
-// request before it is answered.
-func gatheringClient(t *testing.T, n *batchNode, o rpc.Options) *rpc.Client {
-	o.Upstreams, o.HedgeAfter, o.Attempts = []rpc.Upstream{{Name: "a", URL: n.URL + "/?api-key=SECRET"}}, -1, 1
+// gatheringClient asks each node once a call, and waits for a batch until the request before
+// it is answered.
+func gatheringClient(t *testing.T, o rpc.Options, nodes ...*batchNode) *rpc.Client {
+	for i, n := range nodes {
+		o.Upstreams = append(o.Upstreams, rpc.Upstream{Name: string(rune('a' + i)), URL: n.URL + "/?api-key=SECRET"})
+	}
+	o.HedgeAfter, o.Attempts = -1, 1
 	o.Timeout, o.AttemptTimeout = runtest.HangTimeout, runtest.HangTimeout
 	c := newClient(t, o)
 	c.SetGatherFor(time.Hour)
@@ -117,7 +137,7 @@ func gather(t *testing.T, n *batchNode, c *rpc.Client, count int) []error {
 // length is bounded; a lone request goes alone.
 func TestBatch(t *testing.T) {
 	n := newBatchNode(t, honest)
-	c := gatheringClient(t, n, rpc.Options{})
+	c := gatheringClient(t, rpc.Options{}, n)
 	for i, err := range gather(t, n, c, 8) {
 		if err != nil {
 			t.Errorf("request %d: %v", i, err)
@@ -137,7 +157,7 @@ func TestBatch(t *testing.T) {
 	}
 
 	long := newBatchNode(t, honest)
-	c = gatheringClient(t, long, rpc.Options{})
+	c = gatheringClient(t, rpc.Options{}, long)
 	for i, err := range gather(t, long, c, 3*rpc.MaxBatch) {
 		if err != nil {
 			t.Errorf("request %d: %v", i, err)
@@ -156,7 +176,7 @@ func TestBatch(t *testing.T) {
 // TestBatchOfASlowNode: a node that does not answer holds up no request that comes later.
 func TestBatchOfASlowNode(t *testing.T) {
 	n := newBatchNode(t, honest)
-	c := gatheringClient(t, n, rpc.Options{})
+	c := gatheringClient(t, rpc.Options{}, n)
 	c.SetGatherFor(time.Millisecond)
 	var group sync.WaitGroup
 	for i := range 3 {
@@ -174,9 +194,15 @@ func TestBatchOfASlowNode(t *testing.T) {
 	group.Wait()
 }
 
-// TestBadBatches: what each form of a batch's answer means to its requests: an error for
-// those that it does not answer, a request alone after a refusal.
-func TestBadBatches(t *testing.T) {
+// batchAnswer is a form of a batch's answer, and what it means to the batch's three requests.
+type batchAnswer struct {
+	answer func(http.ResponseWriter, []asked)
+	want   []rpc.Kind // nil: all succeed
+	alone  int        // requests that are made alone afterwards
+}
+
+// batchAnswers are the forms that an answer to a batch of three can have.
+func batchAnswers(t *testing.T) map[string]batchAnswer {
 	list := func(texts func(batch []asked) []string) func(http.ResponseWriter, []asked) {
 		return func(w http.ResponseWriter, batch []asked) { fmt.Fprintf(w, "[%s]", strings.Join(texts(batch), ",")) }
 	}
@@ -184,51 +210,65 @@ func TestBadBatches(t *testing.T) {
 		return func(w http.ResponseWriter, _ []asked) { status(code, body)(w, asked{}) }
 	}
 	const refusal = `{"jsonrpc":"2.0","error":{"code":-32600,"message":"batches are not supported"},"id":null}`
-	wrong := []rpc.Kind{0, rpc.WrongAnswer, 0}
-	for name, c := range map[string]struct {
-		answer func(http.ResponseWriter, []asked)
-		want   []rpc.Kind // of the batch's three requests; nil: they succeed alone
-	}{
-		"short": {list(func(b []asked) []string { return []string{unknown(b[0]), unknown(b[2])} }), wrong},
-		"empty": {list(func([]asked) []string { return nil }), []rpc.Kind{rpc.WrongAnswer, rpc.WrongAnswer, rpc.WrongAnswer}},
+	const limited = `{"jsonrpc":"2.0","error":{"code":-32429,"message":"slow down"},"id":null}`
+	wrong, busy := []rpc.Kind{0, rpc.WrongAnswer, 0}, []rpc.Kind{rpc.RateLimited, rpc.RateLimited, rpc.RateLimited}
+	fails := func(c asked, code int) string {
+		return fmt.Sprintf(`{"id":%d,"error":{"code":%d,"message":"no"}}`, c.ID, code)
+	}
+	// second has the second request answered so.
+	second := func(text func(b asked) string) func(http.ResponseWriter, []asked) {
+		return list(func(b []asked) []string { return []string{unknown(b[0]), text(b[1]), unknown(b[2])} })
+	}
+	return map[string]batchAnswer{
+		"short": {list(func(b []asked) []string { return []string{unknown(b[0]), unknown(b[2])} }), nil, 1},
+		"it ends at an error": {
+			list(func(b []asked) []string { return []string{unknown(b[0]), fails(b[1], -32602)} }), []rpc.Kind{0, rpc.Rejected, 0}, 1,
+		},
+		"empty": {list(func([]asked) []string { return nil }), nil, 3},
 		"an answer twice": {list(func(b []asked) []string {
 			return []string{unknown(b[0]), unknown(b[1]), unknown(b[1]), unknown(b[2])}
-		}), wrong},
-		"an answer to another request": {list(func(b []asked) []string {
-			return []string{unknown(b[0]), unknown(asked{ID: 1 << 40}), unknown(b[2])}
-		}), wrong},
-		"an answer without an id": {list(func(b []asked) []string {
-			return []string{unknown(b[0]), `{"jsonrpc":"2.0","result":null}`, unknown(b[2])}
-		}), wrong},
-		"no object": {list(func(b []asked) []string { return []string{unknown(b[0]), `7`, unknown(b[2])} }), wrong},
-		"neither result nor error": {list(func(b []asked) []string {
-			return []string{unknown(b[0]), fmt.Sprintf(`{"id":%d}`, b[1].ID), unknown(b[2])}
-		}), wrong},
-		"another transaction": {list(func(b []asked) []string {
-			return []string{unknown(b[0]), fmt.Sprintf(`{"id":%d,"result":{"slot":1}}`, b[1].ID), unknown(b[2])}
-		}), wrong},
-		"an error of one": {list(func(b []asked) []string {
-			return []string{unknown(b[0]), fmt.Sprintf(`{"id":%d,"error":{"code":-32005,"message":"behind"}}`, b[1].ID), unknown(b[2])}
-		}), []rpc.Kind{0, rpc.Behind, 0}},
-		"down":              {whole(http.StatusServiceUnavailable, ""), []rpc.Kind{rpc.Down, rpc.Down, rpc.Down}},
-		"limited by status": {whole(http.StatusTooManyRequests, ""), []rpc.Kind{rpc.RateLimited, rpc.RateLimited, rpc.RateLimited}},
-		"limited by code": {
-			whole(http.StatusOK, `{"jsonrpc":"2.0","error":{"code":-32429,"message":"slow down"},"id":null}`),
-			[]rpc.Kind{rpc.RateLimited, rpc.RateLimited, rpc.RateLimited},
-		},
-		"refused by code":   {whole(http.StatusOK, refusal), nil},
-		"refused by status": {whole(http.StatusBadRequest, refusal), nil},
-		"forbidden":         {whole(http.StatusForbidden, "a paid plan"), nil},
-		"too large":         {whole(http.StatusRequestEntityTooLarge, ""), nil},
-		"a page":            {whole(http.StatusOK, "<html>"), nil},
-		"null":              {whole(http.StatusOK, "null"), nil},
+		}), wrong, 0},
+		"an answer three times": {list(func(b []asked) []string {
+			return []string{unknown(b[1]), unknown(b[0]), unknown(b[1]), unknown(b[2]), unknown(b[1])}
+		}), wrong, 0},
+		"more answers than requests": {list(func(b []asked) []string {
+			return slices.Repeat([]string{unknown(b[0]), unknown(b[1]), unknown(b[2])}, 3)
+		}), nil, 3},
+		"an answer to another request": {second(func(asked) string { return unknown(asked{ID: 1 << 40}) }), nil, 1},
+		"an answer without an id":      {second(func(asked) string { return `{"jsonrpc":"2.0","result":null}` }), nil, 1},
+		"an error without an id":       {second(func(asked) string { return limited }), nil, 1},
+		"no object":                    {second(func(asked) string { return `7` }), nil, 1},
+		"broken":                       {second(func(asked) string { return `{"id"` }), nil, 3},
+		"neither result nor error":     {second(func(b asked) string { return fmt.Sprintf(`{"id":%d}`, b.ID) }), wrong, 0},
+		"no transaction":               {second(func(b asked) string { return fmt.Sprintf(`{"id":%d,"result":{"slot":1}}`, b.ID) }), wrong, 0},
+		"another transaction":          {second(func(b asked) string { return has(t, b) }), wrong, 0},
+		"an error of one":              {second(func(b asked) string { return fails(b, -32005) }), []rpc.Kind{0, rpc.Behind, 0}, 0},
+		"one is limited":               {second(func(b asked) string { return fails(b, 429) }), []rpc.Kind{0, rpc.RateLimited, 0}, 0},
+		"down":                         {whole(http.StatusServiceUnavailable, ""), []rpc.Kind{rpc.Down, rpc.Down, rpc.Down}, 0},
+		"limited by status":            {whole(http.StatusTooManyRequests, ""), busy, 0},
+		"limited by code":              {whole(http.StatusOK, limited), busy, 0},
+		"limited in a list":            {whole(http.StatusOK, "["+limited+"]"), busy, 0},
+		"refused by code":              {whole(http.StatusOK, refusal), nil, 3},
+		"refused in a list":            {whole(http.StatusOK, "["+refusal+"]"), nil, 3},
+		"refused by status":            {whole(http.StatusBadRequest, refusal), nil, 3},
+		"forbidden":                    {whole(http.StatusForbidden, "a paid plan"), nil, 3},
+		"too large":                    {whole(http.StatusRequestEntityTooLarge, ""), nil, 3},
+		"a page":                       {whole(http.StatusOK, "<html>"), nil, 3},
+		"null":                         {whole(http.StatusOK, "null"), nil, 3},
 		"longer than allowed": {
-			func(w http.ResponseWriter, b []asked) { fmt.Fprint(w, strings.Repeat(" ", 1<<16)); honest(w, b) }, nil,
+			func(w http.ResponseWriter, b []asked) { fmt.Fprint(w, strings.Repeat(" ", 1<<16)); honest(w, b) }, nil, 3,
 		},
-	} {
+	}
+}
+
+// TestBadBatches: what each form of a batch's answer means to its requests: an error for
+// those that it answers wrongly, a request alone for those that it leaves out and after a
+// refusal.
+func TestBadBatches(t *testing.T) {
+	for name, c := range batchAnswers(t) {
 		t.Run(name, func(t *testing.T) {
 			n := newBatchNode(t, c.answer)
-			client := gatheringClient(t, n, rpc.Options{MaxAnswer: 1 << 16})
+			client := gatheringClient(t, rpc.Options{MaxAnswer: 1 << 16}, n)
 			errs := gather(t, n, client, 4)
 			if errs[0] != nil {
 				t.Errorf("the request before the batch: %v", errs[0])
@@ -243,18 +283,111 @@ func TestBadBatches(t *testing.T) {
 				}
 				noSecret(t, err)
 			}
-			singles, batches := n.seen()
-			if alone := c.want == nil; len(batches) != 1 || singles != 1 && !alone || singles != 4 && alone {
+			if singles, batches := n.seen(); len(batches) != 1 || singles != 1+c.alone {
 				t.Errorf("%d requests alone, batches of %v", singles, batches)
 			}
 		})
 	}
 }
 
+// TestBatchOfStrangers: whatever one of three nodes answers to a batch of which two requests
+// are strangers', in whatever place of it the third one is: its payment is found, with the
+// block time of the others.
+func TestBatchOfStrangers(t *testing.T) {
+	answers := batchAnswers(t)
+	answers["nothing"] = batchAnswer{}
+	for name, c := range answers {
+		for place := range 3 {
+			t.Run(fmt.Sprint(name, place), func(t *testing.T) {
+				knows := func(w http.ResponseWriter, batch []asked) {
+					texts := make([]string, len(batch))
+					for i := range batch {
+						texts[i] = known(t, batch[i])
+					}
+					fmt.Fprintf(w, "[%s]", strings.Join(texts, ","))
+				}
+				answer, hangs := c.answer, make(chan struct{})
+				if answer == nil {
+					answer = func(http.ResponseWriter, []asked) { <-hangs }
+				}
+				defer close(hangs)
+				nodes := []*batchNode{newBatchNode(t, answer), newBatchNode(t, knows), newBatchNode(t, knows)}
+				client := gatheringClient(t, rpc.Options{MaxAnswer: 1 << 16}, nodes...)
+				ctx, leave := context.WithCancel(t.Context())
+				var strangers, payer sync.WaitGroup
+				ask := func(s solana.Signature) {
+					strangers.Go(func() { _, _, _ = client.TransactionFromAll(ctx, s, rpc.Finalized) })
+				}
+				ask(solana.Signature{7})
+				for _, n := range nodes {
+					await.True(t, "the first request", func() bool { singles, _ := n.seen(); return singles == 1 })
+				}
+				for i := range 3 {
+					if i == place {
+						payer.Go(func() {
+							got, found, err := client.TransactionFromAll(t.Context(), signature, rpc.Finalized)
+							if err != nil || !found || got.BlockTime != 50 {
+								t.Errorf("%+v, %t, %v", got, found, err)
+							}
+						})
+					} else {
+						ask(solana.Signature{8, byte(i)})
+					}
+					for k := range nodes {
+						await.Equal(t, "requests that wait", i+1, func() int { return client.WaitingAt(k) })
+					}
+				}
+				for _, n := range nodes {
+					close(n.release)
+				}
+				payer.Wait()
+				leave() // strangers wait for the node that hangs
+				strangers.Wait()
+			})
+		}
+	}
+}
+
+// TestSplitList: the elements of a list are those that encoding/json finds, and of a list
+// that is too long none is kept.
+func TestSplitList(t *testing.T) {
+	for _, text := range []string{
+		`[]`, ` [ ] `, `[1]`, `[1,2]`, ` [ {"a":"]"} , [1,[2,"\"]"]], "x,y" ] `, `["\\",",\"]`, `[null,{"a":{"b":[]}}]`, "[\t1\r\n,2]",
+		``, `{}`, `[`, `]`, `[1`, `1]`, `[[1]`, `[1]]`, `["]`, `[1]{}`, `["\]`, `[1],[2]`, `[}{]`, "\u00a0[1]",
+	} {
+		var want []json.RawMessage
+		err := json.Unmarshal([]byte(text), &want)
+		got, ok := rpc.SplitList([]byte(text), 9)
+		if err == nil && !ok || len(want) != len(got) && err == nil {
+			t.Errorf("%q: %q, %t", text, got, ok)
+			continue
+		}
+		for i := range want {
+			if strings.TrimSpace(string(got[i])) != string(want[i]) {
+				t.Errorf("%q: element %d is %q", text, i, got[i])
+			}
+		}
+		// A text that is no list is not split into elements that all parse.
+		if err != nil && ok && !slices.ContainsFunc(got, func(x []byte) bool { return !json.Valid(x) }) {
+			t.Errorf("%q is split into %q", text, got)
+		}
+	}
+	if got, ok := rpc.SplitList([]byte(`[1,2,3]`), 3); !ok || len(got) != 3 {
+		t.Errorf("%q, %t", got, ok)
+	}
+	many := []byte("[" + strings.Repeat("0,", 1<<20) + "0]")
+	if got, ok := rpc.SplitList(many, 64); ok || got != nil {
+		t.Errorf("%d elements, %t", len(got), ok)
+	}
+	if n := testing.AllocsPerRun(3, func() { rpc.SplitList(many, 64) }); n > 16 {
+		t.Errorf("%v allocations for a list of a million", n)
+	}
+}
+
 // TestBatchRefusedOnce: a node that has refused a batch gets single requests.
 func TestBatchRefusedOnce(t *testing.T) {
 	n := newBatchNode(t, func(w http.ResponseWriter, _ []asked) { http.Error(w, "no batches", http.StatusBadRequest) })
-	c := gatheringClient(t, n, rpc.Options{})
+	c := gatheringClient(t, rpc.Options{}, n)
 	gather(t, n, c, 4)
 	var group sync.WaitGroup
 	for i := range 8 {
@@ -277,7 +410,7 @@ func TestBatchLeft(t *testing.T) {
 		arrived, answer := make(chan struct{}), make(chan struct{})
 		n := newBatchNode(t, nil)
 		n.answer = func(w http.ResponseWriter, b []asked) { close(arrived); <-answer; honest(w, b) }
-		c := gatheringClient(t, n, rpc.Options{})
+		c := gatheringClient(t, rpc.Options{}, n)
 		leaving, leave := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		var servedErr error

@@ -4,6 +4,9 @@ import "time"
 
 const MaxBatch = maxBatch
 
+// SplitList is splitList.
+func SplitList(text []byte, most int) ([][]byte, bool) { return splitList(text, most) }
+
 // SetGatherFor changes the longest wait for a batch.
 func (c *Client) SetGatherFor(d time.Duration) {
 	for _, u := range c.upstreams {
@@ -12,8 +15,11 @@ func (c *Client) SetGatherFor(d time.Duration) {
 }
 
 // Waiting returns how many requests to the first node wait for a batch.
-func (c *Client) Waiting() int {
-	b := &c.upstreams[0].batches
+func (c *Client) Waiting() int { return c.WaitingAt(0) }
+
+// WaitingAt returns how many requests to a node wait for a batch.
+func (c *Client) WaitingAt(node int) int {
+	b := &c.upstreams[node].batches
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting)
