@@ -37,7 +37,6 @@ const (
 // has these instructions, in this order, and nothing else:
 //
 //	compute limit, compute price
-//	[create the paid token account, at the taker's expense]
 //	the taker pays: lamports, or tokens from its associated account
 //	create the taker's associated account of the base asset
 //	the desk delivers from its associated account to that one
@@ -260,11 +259,6 @@ func (r *reader) pay() {
 	switch program {
 	case solana.SystemProgram:
 		t = r.lamports()
-	case solana.AssociatedTokenProgram:
-		made := r.create()
-		t = r.tokens(true)
-		r.require(made.payer == s.Wallet && made.owner != s.Wallet, "the account that is paid is created by or for another wallet")
-		r.require(made.at == t.to && made.mint == t.mint && made.program == t.program, "the account that is paid is not the one that is created")
 	default:
 		t = r.tokens(true)
 	}

@@ -356,10 +356,9 @@ func deliverySpoils() map[string]func(e *edit) {
 // TestShapeRefusesNearly: messages that are spoilt in one thing only: every account
 // is used, has the privileges that it needs, and is derived as it should be.
 func TestShapeRefusesNearly(t *testing.T) {
-	const paidCreateAt, paidAt, thenCreateAt, thenDeliverAt = 2, 3, 4, 5
-	plain, sol, creates, delivery := atomicOf(t, testClaim), atomicOf(t, testClaim), atomicOf(t, testClaim), deliveryOf(t, testClaim)
+	plain, sol, modern, delivery := atomicOf(t, testClaim), atomicOf(t, testClaim), atomicOf(t, testClaim), deliveryOf(t, testClaim)
 	sol.Payment = build.Leg{Rail: market.RailSOL, Amount: 7, To: treasury}
-	creates.Payment.CreateAccount, creates.Base = true, checkedMint(t, 8, solana.Token2022Program, 9)
+	modern.Base = checkedMint(t, 8, solana.Token2022Program, 9)
 	number := func(e *edit, a solana.Address) uint8 { return uint8(slices.Index(e.Keys, a)) }
 	for name, c := range map[string]struct {
 		b     builder
@@ -369,17 +368,18 @@ func TestShapeRefusesNearly(t *testing.T) {
 		"space is allocated":            {&sol, func(e *edit) { e.at(payAt).Data[0] = 8 }},
 		"lamports to oneself":           {&sol, func(e *edit) { e.at(payAt).Accounts[1] = e.at(payAt).Accounts[0]; e.drop(treasury) }},
 		"lamports of the desk":          {&sol, func(e *edit) { e.at(payAt).Accounts[0] = number(e, deskAddress) }},
-		"the desk creates what is paid": {&creates, func(e *edit) { e.at(paidCreateAt).Accounts[0] = number(e, deskAddress) }},
-		"the taker's is created to be paid": {&creates, func(e *edit) {
-			e.at(paidCreateAt).Accounts[2] = number(e, takerAddress)
-			e.drop(treasury)
+		"the account that is paid is created": {&plain, func(e *edit) {
+			pay := e.at(payAt).Accounts
+			e.Keys = append(e.Keys, treasury)
+			e.Header.ReadonlyUnsigned++
+			create := tx.Instruction{Program: e.at(createAt).Program, Data: []byte{createIdempotent}, Accounts: []uint8{
+				number(e, takerAddress), pay[2], number(e, treasury), pay[1], number(e, solana.SystemProgram), e.at(payAt).Program,
+			}}
+			e.Instructions = slices.Insert(e.Instructions, payAt, create)
 		}},
-		"another is paid than is created":   {&creates, func(e *edit) { e.at(paidCreateAt).Accounts[1] = e.at(thenCreateAt).Accounts[1] }},
-		"created for another mint":          {&creates, func(e *edit) { e.at(paidCreateAt).Accounts[3] = e.at(thenCreateAt).Accounts[3] }},
-		"created under another program":     {&creates, func(e *edit) { e.at(paidCreateAt).Accounts[5] = e.at(thenCreateAt).Accounts[5] }},
-		"delivered elsewhere than created":  {&creates, func(e *edit) { e.at(thenCreateAt).Accounts[1] = e.at(thenDeliverAt).Accounts[0] }},
-		"delivered of another mint":         {&creates, func(e *edit) { e.at(thenCreateAt).Accounts[3] = e.at(paidCreateAt).Accounts[3] }},
-		"delivered under another program":   {&creates, func(e *edit) { e.at(thenCreateAt).Accounts[5] = e.at(paidCreateAt).Accounts[5] }},
+		"delivered elsewhere than created":  {&modern, func(e *edit) { e.at(createAt).Accounts[1] = e.at(deliverAt).Accounts[0] }},
+		"delivered of another mint":         {&modern, func(e *edit) { e.at(createAt).Accounts[3] = e.at(payAt).Accounts[1] }},
+		"delivered under another program":   {&modern, func(e *edit) { e.at(createAt).Accounts[5] = e.at(payAt).Program }},
 		"the taker delivers for the desk":   {&plain, func(e *edit) { e.at(deliverAt).Accounts[3] = number(e, takerAddress) }},
 		"the reference is asked for a mint": {&plain, func(e *edit) { e.at(payAt).Accounts[4] = e.at(payAt).Accounts[1]; e.drop(binding.Reference(testClaim)) }},
 		"paid in what is delivered": {&plain, func(e *edit) {
@@ -488,7 +488,7 @@ func TestAnyTerms(t *testing.T) {
 		leg := build.Leg{Rail: market.RailSOL, Amount: paid, To: treasury}
 		want.PayTo = treasury
 		if rapid.Bool().Draw(t, "usdc") {
-			leg = build.Leg{Rail: market.RailUSDC, Mint: usdc, Amount: paid, To: treasury, CreateAccount: rapid.Bool().Draw(t, "create")}
+			leg = build.Leg{Rail: market.RailUSDC, Mint: usdc, Amount: paid, To: treasury}
 			want.PayMint = usdc.Address()
 			if want.PayTo, err = accounts.TokenAccount(treasury, usdc.Address(), usdc.Program()); err != nil {
 				t.Fatal(err)

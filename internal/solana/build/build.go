@@ -143,11 +143,8 @@ type Leg struct {
 	Mint token.Checked
 	// Amount is in atoms of the rail, at least 1.
 	Amount market.Amount
-	// To is the wallet to pay; tokens go to its associated account.
+	// To is the wallet to pay; tokens go to its associated account, which must exist.
 	To solana.Address
-	// CreateAccount creates that account at the payer's expense if it is missing. Not
-	// for SOL.
-	CreateAccount bool
 }
 
 // instructions returns the instructions that pay the leg from a wallet.
@@ -157,25 +154,20 @@ func (l *Leg) instructions(from solana.Address, references []solana.Address, acc
 	}
 	switch l.Rail {
 	case market.RailSOL:
-		if !l.Mint.IsZero() || l.CreateAccount {
-			return nil, fmt.Errorf("%w: the SOL rail has no token account", ErrTerms)
+		if !l.Mint.IsZero() {
+			return nil, fmt.Errorf("%w: the SOL rail has no mint", ErrTerms)
 		}
 		return []sdk.Instruction{transferLamports(from, l.To, l.Amount, references)}, nil
 	case market.RailUSDC:
-		return transfer(l.Mint, from, l.To, l.Amount, accountCreation{l.CreateAccount, from}, references, accounts)
+		return transfer(l.Mint, from, l.To, l.Amount, solana.Address{}, references, accounts)
 	default:
 		return nil, fmt.Errorf("%w: rail %d", ErrUnknown, l.Rail)
 	}
 }
 
-// accountCreation says whether the receiving account is created, and who pays for it.
-type accountCreation struct {
-	create bool
-	payer  solana.Address
-}
-
-// transfer transfers tokens between the associated accounts of two wallets.
-func transfer(mint token.Checked, from, to solana.Address, amount market.Amount, by accountCreation, references []solana.Address, accounts *solana.AccountCache) ([]sdk.Instruction, error) {
+// transfer transfers tokens between the associated accounts of two wallets. rentPayer
+// creates the receiving one if it is missing; zero: it must exist.
+func transfer(mint token.Checked, from, to solana.Address, amount market.Amount, rentPayer solana.Address, references []solana.Address, accounts *solana.AccountCache) ([]sdk.Instruction, error) {
 	if mint.IsZero() {
 		return nil, fmt.Errorf("%w: the mint is missing", ErrTerms)
 	}
@@ -188,10 +180,10 @@ func transfer(mint token.Checked, from, to solana.Address, amount market.Amount,
 		return nil, err
 	}
 	transfer := transferTokens(mint, source, target, from, amount, references)
-	if !by.create {
+	if rentPayer == (solana.Address{}) {
 		return []sdk.Instruction{transfer}, nil
 	}
-	return []sdk.Instruction{createTokenAccount(mint, by.payer, to, target), transfer}, nil
+	return []sdk.Instruction{createTokenAccount(mint, rentPayer, to, target), transfer}, nil
 }
 
 // Payment is a claim's payment, to be signed and sent by the payer.
@@ -266,7 +258,7 @@ func (a *Atomic) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	if err != nil {
 		return nil, err
 	}
-	deliver, err := transfer(a.Base, a.Desk, a.Taker, a.BaseAmount, accountCreation{true, rentPayer}, nil, accounts)
+	deliver, err := transfer(a.Base, a.Desk, a.Taker, a.BaseAmount, rentPayer, nil, accounts)
 	if err != nil {
 		return nil, err
 	}
@@ -312,7 +304,7 @@ func (d *Delivery) Build(accounts *solana.AccountCache) (*Unsigned, error) {
 	case d.Reference == zero || d.Reference == d.Desk || d.Reference == d.Wallet:
 		return nil, fmt.Errorf("%w: the reference %s must be set and no party, wallet %s", ErrTerms, solana.Base58(d.Reference), solana.Base58(d.Wallet))
 	}
-	deliver, err := transfer(d.Base, d.Desk, d.Wallet, d.Amount, accountCreation{true, d.Desk}, d.references(), accounts)
+	deliver, err := transfer(d.Base, d.Desk, d.Wallet, d.Amount, d.Desk, d.references(), accounts)
 	if err != nil {
 		return nil, err
 	}

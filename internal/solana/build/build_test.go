@@ -80,8 +80,7 @@ type builder interface {
 // golden are the transactions whose bytes are frozen.
 func golden(t testing.TB) map[string]builder {
 	t.Helper()
-	usdc, create, sol := payment(t), payment(t), payment(t)
-	create.Leg.CreateAccount = true
+	usdc, sol := payment(t), payment(t)
 	sol.Leg = build.Leg{Rail: market.RailSOL, Amount: 1_666_666_667, To: treasury}
 	dvp, dvpTaker, dvpSOL, dvp2022, dvpReference := atomic(t), atomic(t), atomic(t), atomic(t), atomic(t)
 	dvpTaker.FeePayer = build.Taker
@@ -92,7 +91,7 @@ func golden(t testing.TB) map[string]builder {
 	due, owed2022 := delivery(t), delivery(t)
 	owed2022.Base = mint(t, 8, solana.Token2022Program, 6)
 	return map[string]builder{
-		"payment_usdc": &usdc, "payment_usdc_create": &create, "payment_sol": &sol,
+		"payment_usdc": &usdc, "payment_sol": &sol,
 		"atomic_usdc": &dvp, "atomic_usdc_taker_pays_fee": &dvpTaker, "atomic_sol": &dvpSOL, "atomic_token2022": &dvp2022, "atomic_reference": &dvpReference,
 		"delivery": &due, "delivery_token2022": &owed2022,
 	}
@@ -216,27 +215,24 @@ func TestPaymentRefuses(t *testing.T) {
 		spoil func(p *build.Payment)
 		want  error
 	}{
-		"no blockhash":       {func(p *build.Payment) { p.Blockhash = solana.Hash{} }, build.ErrTerms},
-		"no budget":          {func(p *build.Payment) { p.Budget = build.Budget{} }, build.ErrBudget},
-		"too many units":     {func(p *build.Payment) { p.Budget.Units = build.MaxUnits + 1 }, build.ErrBudget},
-		"dear":               {func(p *build.Payment) { p.Budget.MicroLamports = 8_333_334 }, build.ErrBudget},
-		"dear beyond words":  {func(p *build.Payment) { p.Budget.MicroLamports = 1<<64 - 1 }, build.ErrBudget},
-		"no memo":            {func(p *build.Payment) { p.Memo = "" }, build.ErrMemo},
-		"long memo":          {func(p *build.Payment) { p.Memo = strings.Repeat("x", build.MaxMemo+1) }, build.ErrMemo},
-		"memo of two lines":  {func(p *build.Payment) { p.Memo = "a\nb" }, build.ErrMemo},
-		"memo beyond ASCII":  {func(p *build.Payment) { p.Memo = "é" }, build.ErrMemo},
-		"no reference":       {func(p *build.Payment) { p.Reference = solana.Address{} }, build.ErrTerms},
-		"reference is payer": {func(p *build.Payment) { p.Reference = p.Wallet }, build.ErrTerms},
-		"reference is payee": {func(p *build.Payment) { p.Reference = treasury }, build.ErrTerms},
-		"no wallet":          {func(p *build.Payment) { p.Wallet = solana.Address{} }, build.ErrTerms},
-		"no payee":           {func(p *build.Payment) { p.Leg.To = solana.Address{} }, build.ErrTerms},
-		"paid to itself":     {func(p *build.Payment) { p.Leg.To = p.Wallet }, build.ErrTerms},
-		"nothing":            {func(p *build.Payment) { p.Leg.Amount = 0 }, build.ErrTerms},
-		"no mint":            {func(p *build.Payment) { p.Leg.Mint = token.Checked{} }, build.ErrTerms},
-		"mint on SOL":        {func(p *build.Payment) { p.Leg.Rail = market.RailSOL }, build.ErrTerms},
-		"token account, SOL": {func(p *build.Payment) {
-			p.Leg = build.Leg{Rail: market.RailSOL, Amount: 1, To: treasury, CreateAccount: true}
-		}, build.ErrTerms},
+		"no blockhash":        {func(p *build.Payment) { p.Blockhash = solana.Hash{} }, build.ErrTerms},
+		"no budget":           {func(p *build.Payment) { p.Budget = build.Budget{} }, build.ErrBudget},
+		"too many units":      {func(p *build.Payment) { p.Budget.Units = build.MaxUnits + 1 }, build.ErrBudget},
+		"dear":                {func(p *build.Payment) { p.Budget.MicroLamports = 8_333_334 }, build.ErrBudget},
+		"dear beyond words":   {func(p *build.Payment) { p.Budget.MicroLamports = 1<<64 - 1 }, build.ErrBudget},
+		"no memo":             {func(p *build.Payment) { p.Memo = "" }, build.ErrMemo},
+		"long memo":           {func(p *build.Payment) { p.Memo = strings.Repeat("x", build.MaxMemo+1) }, build.ErrMemo},
+		"memo of two lines":   {func(p *build.Payment) { p.Memo = "a\nb" }, build.ErrMemo},
+		"memo beyond ASCII":   {func(p *build.Payment) { p.Memo = "é" }, build.ErrMemo},
+		"no reference":        {func(p *build.Payment) { p.Reference = solana.Address{} }, build.ErrTerms},
+		"reference is payer":  {func(p *build.Payment) { p.Reference = p.Wallet }, build.ErrTerms},
+		"reference is payee":  {func(p *build.Payment) { p.Reference = treasury }, build.ErrTerms},
+		"no wallet":           {func(p *build.Payment) { p.Wallet = solana.Address{} }, build.ErrTerms},
+		"no payee":            {func(p *build.Payment) { p.Leg.To = solana.Address{} }, build.ErrTerms},
+		"paid to itself":      {func(p *build.Payment) { p.Leg.To = p.Wallet }, build.ErrTerms},
+		"nothing":             {func(p *build.Payment) { p.Leg.Amount = 0 }, build.ErrTerms},
+		"no mint":             {func(p *build.Payment) { p.Leg.Mint = token.Checked{} }, build.ErrTerms},
+		"mint on SOL":         {func(p *build.Payment) { p.Leg.Rail = market.RailSOL }, build.ErrTerms},
 		"no rail":             {func(p *build.Payment) { p.Leg.Rail = 0 }, build.ErrUnknown},
 		"rail of another age": {func(p *build.Payment) { p.Leg.Rail = 3 }, build.ErrUnknown},
 	} {
@@ -366,7 +362,6 @@ func TestAnyTerms(t *testing.T) {
 		a.Taker, a.Desk, a.Payment.To, a.Reference = key(rt, "taker"), key(rt, "desk"), key(rt, "treasury"), key(rt, "reference")
 		a.Payment.Amount, a.BaseAmount = market.Amount(rapid.Uint64Min(1).Draw(rt, "amount")), market.Amount(rapid.Uint64Min(1).Draw(rt, "base"))
 		a.FeePayer, a.RentPayer = build.Party(rapid.IntRange(1, 2).Draw(rt, "fee")), build.Party(rapid.IntRange(1, 2).Draw(rt, "rent"))
-		a.Payment.CreateAccount = rapid.Bool().Draw(rt, "create")
 		if rapid.Bool().Draw(rt, "SOL") {
 			a.Payment = build.Leg{Rail: market.RailSOL, Amount: a.Payment.Amount, To: a.Payment.To}
 		}

@@ -64,8 +64,6 @@ func (r *Refunds) pay(x *Refund, accounts *solana.AccountCache) ([]sdk.Instructi
 		return nil, fmt.Errorf("%w: the reference %s of a refund must be set and no party", ErrTerms, solana.Base58(x.Reference))
 	case x.Leg.Rail != r.Items[0].Leg.Rail || x.Leg.Mint.Address() != r.Items[0].Leg.Mint.Address():
 		return nil, fmt.Errorf("%w: the refunds are not all on one rail", ErrTerms)
-	case x.Leg.CreateAccount:
-		return nil, fmt.Errorf("%w: a refund must not create an account", ErrTerms)
 	}
 	if err := checkText(x.Memo, MaxRefundMemo); err != nil {
 		return nil, err
