@@ -11,6 +11,7 @@ import (
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
+	"blockdesk/internal/runtest"
 )
 
 // TestCustomMarketData: a session with custom fields gets the message's position in the
@@ -121,7 +122,7 @@ func TestLogonRequests(t *testing.T) {
 	for _, tag := range []int{wire.TagCustomFields, wire.TagCancelOnDisconnect, wire.TagDropCopy} {
 		_, err := fixclient.Dial(t.Context(), fixclient.Options{
 			Addr: d.addr(), SenderCompID: "MM", TargetCompID: d.options.CompID, Username: "mm", Password: sessiontest.Password,
-			LogonFields: fmt.Sprintf("%d=1\x01", tag),
+			LogonFields: fmt.Sprintf("%d=1\x01", tag), Timeout: runtest.HangTimeout,
 		})
 		if want := fmt.Sprintf("INVALID_FIELD: tag %d %q: must be Y or N", tag, "1"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("tag %d: %v, want %s", tag, err, want)

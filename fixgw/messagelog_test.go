@@ -11,6 +11,7 @@ import (
 	"blockdesk/fixgw/messagelog"
 	"blockdesk/fixgw/session/sessiontest"
 	"blockdesk/fixgw/wire"
+	"blockdesk/internal/runtest"
 )
 
 // A session is in the log from its Logon to its Logout, both ways, without what
@@ -27,6 +28,7 @@ func TestMessageLogOfASession(t *testing.T) {
 	})
 	if _, err := fixclient.Dial(t.Context(), fixclient.Options{
 		Addr: d.addr(), SenderCompID: "MM", TargetCompID: d.options.CompID, Username: "mm", Password: "mistyped secret",
+		Timeout: runtest.HangTimeout,
 	}); !errors.Is(err, fixclient.ErrLogout) {
 		t.Fatalf("a wrong password: %v", err)
 	}

@@ -84,7 +84,9 @@ func newClusterTrader(name string, number int, seed uint64, addresses []string, 
 }
 
 // answerOf is what a message answers its request with; ok is false for one that
-// answers none, as a fill does.
+// answers none, as a fill does. A change that is refused before it reaches the engine does
+// not use up its id: sent again, it is refused for the reason of that time, so the reason
+// (102) is no part of the answer.
 func answerOf(m *fixclient.Message) (clOrdID, answer string, ok bool) {
 	id := string(m.Get(11))
 	switch m.Type() {
@@ -92,7 +94,7 @@ func answerOf(m *fixclient.Message) (clOrdID, answer string, ok bool) {
 		kind := string(m.Get(150))
 		return id, kind + " " + string(m.Get(17)) + " " + string(m.Get(37)), strings.Contains("0458", kind) && kind != ""
 	case "9":
-		return id, "9 " + string(m.Get(37)) + " " + string(m.Get(102)), true
+		return id, "9 " + string(m.Get(37)), true
 	default:
 		return id, "", false
 	}

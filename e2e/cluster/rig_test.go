@@ -88,7 +88,7 @@ type groupOptions struct {
 // newGroup starts the nodes and returns when one leads.
 func newGroup(t *testing.T, r *chaintest.Rig, o groupOptions) *group {
 	t.Helper()
-	g := &group{Rig: r, net: newNetwork(t, sender), http: &http.Client{Timeout: 30 * time.Second}}
+	g := &group{Rig: r, net: newNetwork(t, sender), http: &http.Client{Timeout: runtest.HangTimeout}}
 	t.Cleanup(g.http.CloseIdleConnections)
 	for _, id := range nodeIDs {
 		n := &groupNode{id: id, exe: programtest.NodeBinary(t), dir: t.TempDir(), listen: map[string]string{}, snapshotEvery: o.snapshots}

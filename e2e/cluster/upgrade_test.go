@@ -186,7 +186,7 @@ func (l *upgradeLoad) orders(phase string) {
 // newOldGroup starts three nodes of release 0.1.0, with a desk that has no chain.
 func newOldGroup(t *testing.T, exe string) *group {
 	t.Helper()
-	g := &group{Rig: &chaintest.Rig{T: t}, http: &http.Client{Timeout: 30 * time.Second}}
+	g := &group{Rig: &chaintest.Rig{T: t}, http: &http.Client{Timeout: runtest.HangTimeout}}
 	t.Cleanup(g.http.CloseIdleConnections)
 	for _, id := range nodeIDs {
 		n := &groupNode{id: id, exe: exe, old: true, dir: t.TempDir(), listen: map[string]string{}}

@@ -454,7 +454,7 @@ type ticketWriter struct {
 }
 
 func newTicketWriter(t *testing.T, d *groupOnDuty) *ticketWriter {
-	w := &ticketWriter{t: t, client: &operator.Client{Token: dutyToken, HTTP: &http.Client{Timeout: 30 * time.Second}}}
+	w := &ticketWriter{t: t, client: &operator.Client{Token: dutyToken, HTTP: &http.Client{Timeout: runtest.HangTimeout}}}
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		w.admins = append(w.admins, d.machines[id].admin())
 	}

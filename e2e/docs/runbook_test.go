@@ -367,6 +367,7 @@ func (d *onDuty) guesses() {
 	d.T.Helper()
 	if _, err := fixclient.Dial(d.T.Context(), fixclient.Options{
 		Addr: d.Server.Addresses.FIX, SenderCompID: programtest.FirmB, TargetCompID: "BLOCKDESK", Username: programtest.FirmB, Password: "guessed",
+		Timeout: runtest.HangTimeout,
 	}); err == nil {
 		d.T.Error("a wrong password opens a session")
 	}

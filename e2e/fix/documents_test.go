@@ -23,6 +23,7 @@ import (
 	"blockdesk/e2e/programtest"
 	"blockdesk/fixgw/fixclient"
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 )
 
 // The examples of sdk/fix/messages.md are what this program says. Each stands
@@ -470,6 +471,7 @@ func TestFIXDocuments(t *testing.T) {
 func talkSession(c *conversation, at string) {
 	if _, err := fixclient.Dial(c.t.Context(), fixclient.Options{
 		Addr: at, SenderCompID: programtest.FirmB, TargetCompID: "BLOCKDESK", Username: programtest.FirmB, Password: "wrong", Trace: c.record,
+		Timeout: runtest.HangTimeout,
 	}); err == nil {
 		c.t.Fatal("a wrong password opens a session")
 	}

@@ -2,6 +2,7 @@ package fixtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,10 @@ func LogOn(t *testing.T, address, name string) *Session {
 	})
 }
 
-// LogOnAs logs on by o.
+// LogOnAs logs on by o, whose Timeout is runtest.HangTimeout if it is 0.
 func LogOnAs(t *testing.T, o fixclient.Options) *Session {
 	t.Helper()
+	o.Timeout = cmp.Or(o.Timeout, runtest.HangTimeout)
 	client, err := fixclient.Dial(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)

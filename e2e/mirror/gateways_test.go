@@ -103,6 +103,7 @@ func (r *mirrorRig) overFIX() (*fixclient.Client, *fixBook) {
 	b := &fixBook{others: make(chan map[int]string, 100)}
 	client, err := fixclient.Dial(context.Background(), fixclient.Options{
 		Addr: r.s.Addresses.FIX, SenderCompID: programtest.FirmA, TargetCompID: "BLOCKDESK", Username: programtest.FirmA, Password: programtest.Password,
+		Timeout: runtest.HangTimeout,
 	})
 	if err != nil {
 		r.t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
+	"blockdesk/persist"
 	"blockdesk/persist/journaltest"
 )
 
@@ -177,6 +178,35 @@ func (s *service) progress(t testing.TB, commands int) {
 	if t.Failed() {
 		t.FailNow()
 	}
+}
+
+// TestTermOnFullDisk: a follower whose disk is full learns of a new term and cannot write
+// it. It leaves the group with that error, the program goes on, and so do the others.
+func TestTermOnFullDisk(t *testing.T) {
+	t.Parallel()
+	disks := map[string]*badDisk{"n1": {}, "n2": {}, "n3": {}}
+	c := newCluster(t, 3, func(o *Options) { o.FS = errorfs.Wrap(o.FS, disks[o.ID]) })
+	id, term := c.lead()
+	follower := "n1"
+	if id == follower {
+		follower = "n2"
+	}
+	node := c.members[follower].node
+	await.True(t, "the follower to be ready", func() bool { return node.Ready() == nil })
+	disks[follower].full.Store(true)
+	term.end(ErrStopped)
+	await.True(t, "another term", func() bool {
+		_ = c.members[id].node.Transfer()
+		next := c.leading()
+		return next.Status().Role == Leader && next.Status().Term > term.Number
+	})
+	<-node.broken
+	if err := c.stop(follower); !errors.Is(err, persist.ErrFailed) {
+		t.Errorf("a node that could not write a term ended with %v", err)
+	}
+	disks[follower].full.Store(false)
+	c.start(follower)
+	await.True(t, "it to be ready again", func() bool { return c.members[follower].node.Ready() == nil })
 }
 
 // TestFaults: under load, one fault after the other. Nothing acknowledged is lost,

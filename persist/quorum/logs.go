@@ -128,7 +128,7 @@ func (l logStore) Get(key []byte) ([]byte, error) {
 	return value, err
 }
 
-// SetUint64 implements raft.StableStore.
+// SetUint64 implements raft.StableStore for a log that does not serve raft yet.
 func (l logStore) SetUint64(key []byte, value uint64) error {
 	return l.SetRegister(key, binary.LittleEndian.AppendUint64(nil, value))
 }
@@ -143,4 +143,24 @@ func (l logStore) GetUint64(key []byte) (uint64, error) {
 		return 0, fmt.Errorf("%w: register %q has %d bytes", errEntry, key, len(value))
 	}
 	return binary.LittleEndian.Uint64(value), nil
+}
+
+// raftStore is the logStore of a node that takes part. Raft panics if a term cannot be
+// written, which would end the whole program. So raftStore reports the failure to the
+// node, which leaves the group, and lets raft go on in the new term until then. That is
+// safe: a log that has failed accepts no later write, so the node neither votes in that
+// term nor stores an entry of it, and no majority counts on it.
+type raftStore struct {
+	logStore
+	fail func(error) error // latches the node's failure
+}
+
+// SetUint64 implements raft.StableStore.
+func (s raftStore) SetUint64(key []byte, value uint64) error {
+	err := s.logStore.SetUint64(key, value)
+	if err != nil && s.Failed() != nil {
+		_ = s.fail(err) // the node ends with it
+		return nil
+	}
+	return err
 }

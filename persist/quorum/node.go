@@ -204,7 +204,7 @@ func (n *Node) start(run func(func(end <-chan struct{}))) (*raft.Raft, error) {
 	c.MaxAppendEntries, c.BatchApplyCh = maxAppend, true
 	c.SnapshotThreshold, c.SnapshotInterval = n.o.SnapshotEvery, snapshotCheckEvery
 	c.TrailingLogs, c.NoLegacyTelemetry = n.o.TrailingEntries, true
-	entries := logStore{n.log}
+	entries := raftStore{logStore: logStore{n.log}, fail: n.fail}
 	transport := n.o.transport
 	if transport == nil {
 		retry := newTransport(n.stream, log, stallAfter*n.o.Timeout, n.leads)
@@ -233,7 +233,7 @@ func (n *Node) start(run func(func(end <-chan struct{}))) (*raft.Raft, error) {
 // snapshotCheckEvery is the interval at which raft checks whether a snapshot is due.
 const snapshotCheckEvery = 2 * time.Second
 
-func (n *Node) bootstrap(c *raft.Config, entries logStore, transport raft.Transport) error {
+func (n *Node) bootstrap(c *raft.Config, entries raftStore, transport raft.Transport) error {
 	used, err := raft.HasExistingState(entries, entries, n.snapshots)
 	if err != nil || used || n.o.Join {
 		return err
