@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/hashicorp/raft"
 
 	"blockdesk/internal/await"
 	"blockdesk/internal/runtest"
@@ -187,18 +188,24 @@ func TestTermOnFullDisk(t *testing.T) {
 	disks := map[string]*badDisk{"n1": {}, "n2": {}, "n3": {}}
 	c := newCluster(t, 3, func(o *Options) { o.FS = errorfs.Wrap(o.FS, disks[o.ID]) })
 	id, term := c.lead()
-	follower := "n1"
-	if id == follower {
-		follower = "n2"
+	var followers []string
+	for other := range c.members {
+		if other != id {
+			followers = append(followers, other)
+		}
 	}
+	follower, next := followers[0], c.members[followers[1]]
 	node := c.members[follower].node
-	await.True(t, "the follower to be ready", func() bool { return node.Ready() == nil })
+	await.True(t, "the followers to be ready", func() bool { return node.Ready() == nil && next.node.Ready() == nil })
 	disks[follower].full.Store(true)
 	term.end(ErrStopped)
-	await.True(t, "another term", func() bool {
-		_ = c.members[id].node.Transfer()
-		next := c.leading()
-		return next.Status().Role == Leader && next.Status().Term > term.Number
+	r, err := c.members[id].node.running()
+	if err != nil {
+		t.Fatal(err)
+	}
+	await.True(t, "another leader", func() bool {
+		_ = r.LeadershipTransferToServer(raft.ServerID(next.o.ID), raft.ServerAddress(next.o.Bind)).Error() // the new role says whether it worked
+		return next.node.Status().Role == Leader
 	})
 	<-node.broken
 	if err := c.stop(follower); !errors.Is(err, persist.ErrFailed) {
