@@ -1,13 +1,18 @@
 package settle_test
 
 import (
+	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"blockdesk/engine/rfq"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
+	"blockdesk/internal/solana/rpc"
 	"blockdesk/market"
+	"blockdesk/settle"
 )
 
 // gift sends lamports to the treasury under a memo that names no claim.
@@ -48,5 +53,42 @@ func TestFirstLife(t *testing.T) {
 				t.Errorf("a transfer from before the start is listed as unmatched: %t, %v", ok, err)
 			}
 		})
+	}
+}
+
+// heldNode lists no transactions while before returns an error.
+type heldNode struct {
+	settle.Node
+	before func() error
+}
+
+func (n heldNode) SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
+	if err := n.before(); err != nil {
+		return nil, err
+	}
+	return n.Node.SignaturePageFromAll(ctx, a, page, level)
+}
+
+// TestNoClaimBeforeTheWatch: the desk is not ready, so that it takes no claim, until the
+// nodes have said where the watch begins.
+func TestNoClaimBeforeTheWatch(t *testing.T) {
+	c := startChain(t)
+	var running atomic.Pointer[settle.Settlement]
+	var asked atomic.Int64
+	l := begin(t, c, lifeOptions{newWatch: true, node: func(n settle.Node) settle.Node {
+		return heldNode{n, func() error {
+			if asked.Add(1) > 5 {
+				return nil
+			}
+			if err := running.Load().Ready(); !errors.Is(err, settle.ErrNotReady) {
+				t.Errorf("ready before the first cursor: %v", err)
+			}
+			return errAway
+		}}
+	}})
+	running.Store(l.settle)
+	l.open()
+	if n := asked.Load(); n <= 5 {
+		t.Errorf("ready after %d questions", n)
 	}
 }

@@ -22,7 +22,7 @@ import (
 // answeringDesk gives prepared answers in their order, and keeps the requests.
 type answeringDesk struct {
 	Desk
-	answers []any // an error, or an Outcome
+	answers []any // an error, an Outcome, or a Result
 	asked   []rfq.RequestKind
 	proofs  [][32]byte
 }
@@ -39,10 +39,42 @@ func (d *answeringDesk) Do(r rfq.Request) (*desk.Result, error) {
 	}
 	answer := d.answers[0]
 	d.answers = d.answers[1:]
-	if err, ok := answer.(error); ok {
-		return nil, err
+	switch answer := answer.(type) {
+	case error:
+		return nil, answer
+	case desk.Result:
+		return &answer, nil
 	}
 	return &desk.Result{Outcome: answer.(rfq.Outcome)}, nil
+}
+
+// TestOutcomesCounted: an end counts where it has changed the claim, and not where the desk
+// repeats an earlier answer.
+func TestOutcomesCounted(t *testing.T) {
+	changed := desk.Result{Outcome: rfq.Outcome{At: 9}, Claim: &rfq.Claim{ChangedAt: 9}}
+	repeated := desk.Result{Outcome: rfq.Outcome{At: 9}, Claim: &rfq.Claim{ChangedAt: 5}}
+	e := &env{log: slog.New(slog.DiscardHandler), clock: time.Now}
+	o := &outcomes{env: e, jobs: newJobs(time.Second, time.Minute)}
+	for _, c := range []struct {
+		kind  cosign.Kind
+		end   broadcast.End
+		count *counter
+	}{
+		{cosign.Deliver, broadcast.Finalized, &e.counts.settled}, {cosign.Cosign, broadcast.Finalized, &e.counts.settled},
+		{cosign.Deliver, broadcast.Expired, &e.counts.expired}, {cosign.Cosign, broadcast.Expired, &e.counts.released},
+	} {
+		e.desk = &answeringDesk{answers: []any{repeated, changed, repeated}}
+		before := c.count.Load()
+		for range 3 {
+			r := broadcast.Result{Claim: 7, Kind: c.kind, Hash: solana.Hash{1, 2}, Signature: solana.Signature{3}, End: c.end, Slot: 5}
+			if err := o.record(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := c.count.Load() - before; n != 1 {
+			t.Errorf("%v %v: counted %d times", c.kind, c.end, n)
+		}
+	}
 }
 
 // TestOutcomes: each end is booked by its request with the message's hash, again

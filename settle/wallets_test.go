@@ -2,7 +2,9 @@ package settle_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"blockdesk/desk"
 	"blockdesk/engine/rfq"
@@ -95,5 +97,26 @@ func TestFreshPackage(t *testing.T) {
 				t.Errorf("of a settled claim: %v", err)
 			}
 		})
+	}
+}
+
+// TestFreshPackageInTime: a fresh package is given until the claim's deadline, and none after
+// it, although the claim still holds its capacity for a payment that is on its way.
+func TestFreshPackageInTime(t *testing.T) {
+	c := startChain(t)
+	clock := new(atomic.Int64)
+	l := begin(t, c, lifeOptions{clock: clock}).openGuarded()
+	claim := l.claimFor(rfq.Modular, c.wallet(0), true)
+	l.pack(claim, 0)
+	if _, err := l.settle.FreshPackage(t.Context(), claim.ID); err != nil {
+		t.Errorf("before the deadline: %v", err)
+	}
+	l.tick(clock, guardedTTL+time.Second)
+	_, err := l.settle.FreshPackage(t.Context(), claim.ID)
+	if refusal := (*desk.Refusal)(nil); !errors.As(err, &refusal) || refusal.Reason != desk.RefusalExpired {
+		t.Errorf("after the deadline: %v", err)
+	}
+	if now := l.claim(claim.ID); now.State != rfq.ClaimReserved {
+		t.Errorf("the claim is %s", now.State.Word())
 	}
 }

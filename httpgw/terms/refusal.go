@@ -85,14 +85,14 @@ func Refusal(reason event.Reason) *wire.Problem {
 }
 
 // RefusalOf is Refusal with what a client can use of the outcome: the limit of claims without
-// proof, and how long one of them lives.
+// proof, and how long one of them holds what it reserves: its life, and the grace after it.
 func RefusalOf(o *rfq.Outcome, policy *rfq.Policy) *wire.Problem {
 	p := Refusal(o.Reason)
 	if o.Reason != event.ReasonUnprovenLimit && o.Reason != event.ReasonUnprovenShare {
 		return p
 	}
 	p.Text += " At most " + string(market.AppendDecimal(nil, uint64(max(o.Limit, 0)), market.USDDecimals)) + " USD may be reserved so."
-	if ttl := ratelimit.Seconds(min(policy.UnprovenTTL, policy.ClaimTTL)); ttl > 0 {
+	if ttl := ratelimit.Seconds(min(policy.UnprovenTTL, policy.ClaimTTL) + policy.Grace); ttl > 0 {
 		p.RetryS = int(ttl)
 	}
 	return p

@@ -38,12 +38,12 @@ func TestRefusalsAreTotal(t *testing.T) {
 
 // TestUnprovenRefusals: a client learns the limit and when to try again.
 func TestUnprovenRefusals(t *testing.T) {
-	policy := &rfq.Policy{ClaimTTL: 120e9, UnprovenTTL: 45e9}
+	policy := &rfq.Policy{ClaimTTL: 120e9, UnprovenTTL: 45e9, Grace: 30e9}
 	for reason, code := range map[event.Reason]string{
 		event.ReasonUnprovenLimit: wire.CodeRefused, event.ReasonUnprovenShare: wire.CodeCapacityExhausted,
 	} {
 		p := RefusalOf(&rfq.Outcome{Reason: reason, Limit: 25_000_500_000}, policy)
-		if p.Status != 409 || p.Code != code || p.RetryS != 45 || !strings.Contains(p.Text, "25000.500000 USD") || !strings.Contains(p.Text, "wallet_signature") {
+		if p.Status != 409 || p.Code != code || p.RetryS != 75 || !strings.Contains(p.Text, "25000.500000 USD") || !strings.Contains(p.Text, "wallet_signature") {
 			t.Errorf("%s: %+v", reason, p)
 		}
 	}
