@@ -211,3 +211,7 @@ func validStoreName(name string) bool {
 	}
 	return true
 }
+
+func unknownFormat(format uint32) error {
+	return fmt.Errorf("%w %d: this program reads up to %d: start this node with the program of the other nodes", ErrFormat, format, MaxFormat)
+}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/hashicorp/raft"
-
 	"blockdesk/engine"
 	"blockdesk/persist"
 )
@@ -29,10 +27,6 @@ var (
 	// ErrOldMember says that a member does not read a format, or does not answer.
 	ErrOldMember = errors.New("quorum: a member cannot read the log's format")
 )
-
-func unknownFormat(format uint32) error {
-	return fmt.Errorf("%w %d: this program reads up to %d: start this node with the program of the other nodes", ErrFormat, format, MaxFormat)
-}
 
 // logFormat is the log's format as far as it is applied. The zero value is format 1.
 type logFormat struct{ v atomic.Uint32 }
@@ -93,84 +87,8 @@ func (n *Node) stateFormat() (uint16, error) {
 	}
 }
 
-func (n *Node) raiseFormat(termStart uint64) error {
-	_, err := n.commit(tag{kind: formatKind, termStart: termStart}, binary.LittleEndian.AppendUint16(nil, MaxFormat))
-	return err
-}
-
-// Finalize ends an upgrade: it raises the log's format to the newest, after which no older
-// program can be a member. The current term keeps its format; the caller starts the next
-// one. Errors: ErrOldMember if a member does not read it or does not answer; an error that
-// wraps ErrDeposed unless this node leads.
-func (n *Node) Finalize() error {
-	if n.Format() == MaxFormat {
-		return nil
-	}
-	r, err := n.running()
-	if err != nil {
-		return err
-	}
-	n.mu.Lock()
-	term := n.term
-	n.mu.Unlock()
-	if r.State() != raft.Leader || term == nil || term.Err() != nil {
-		return &DeposedError{Leader: n.Leader(), Err: raft.ErrNotLeader}
-	}
-	c := r.GetConfiguration()
-	if err := c.Error(); err != nil {
-		return err
-	}
-	for _, s := range c.Configuration().Servers {
-		if string(s.ID) == n.o.ID {
-			continue
-		}
-		a, err := n.probe(string(s.Address), &probeQuestion{id: n.o.ID})
-		switch {
-		case errors.Is(err, errOldProgram):
-			return fmt.Errorf("%w: node %s runs a program that reads format %d, not %d: upgrade it", ErrOldMember, s.ID, firstFormat, MaxFormat)
-		case err != nil:
-			return fmt.Errorf("%w: node %s does not answer: %w", ErrOldMember, s.ID, err)
-		case a.reads < MaxFormat:
-			return fmt.Errorf("%w: node %s reads up to format %d, not %d: upgrade it", ErrOldMember, s.ID, a.reads, MaxFormat)
-		}
-	}
-	if err := n.raiseFormat(term.start); err != nil {
-		return term.fail(err)
-	}
-	return nil
-}
-
-// Restart ends the current term; this node or another begins the next one. Error: one that
-// wraps ErrDeposed unless this node leads.
-func (n *Node) Restart() error {
-	n.mu.Lock()
-	term := n.term
-	n.mu.Unlock()
-	if term == nil || term.Err() != nil {
-		return &DeposedError{Leader: n.Leader(), Err: raft.ErrNotLeader}
-	}
-	term.end(errRestart)
-	return nil
-}
-
 // errRestart ends a term so that the next one has another format.
 var errRestart = errors.New("the format of the log has changed")
-
-// checkReads refuses a node that is to be added and cannot read the log. A node that
-// does not answer yet may be added: it stops at the entry that raised the format.
-func (n *Node) checkReads(p Peer) error {
-	if _, err := n.running(); err != nil {
-		return err
-	}
-	if n.Format() == firstFormat || p.ID == n.o.ID {
-		return nil
-	}
-	a, err := n.probe(p.Address, &probeQuestion{id: n.o.ID})
-	if errors.Is(err, errOldProgram) || err == nil && a.reads < n.Format() {
-		return fmt.Errorf("%w: node %s has an older program: upgrade it", ErrOldMember, p.ID)
-	}
-	return nil
-}
 
 // checkFormat refuses commands that the term's format lacks. The gateways make none; a
 // follower with an older program must never get one.

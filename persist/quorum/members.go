@@ -14,20 +14,6 @@ const memberTimeout = 5 * time.Second
 // ErrMember refuses a membership change with an invalid id or address.
 var ErrMember = errors.New("quorum: invalid member")
 
-// Leader returns the current leader, with its client addresses from the configuration;
-// without an ID, none is known. It may be out of date by Options.Timeout.
-func (n *Node) Leader() Peer {
-	r, err := n.running()
-	if err != nil {
-		return Peer{}
-	}
-	address, id := r.LeaderWithID()
-	if id == "" {
-		return Peer{}
-	}
-	return n.o.peer(string(id), string(address))
-}
-
 // AddVoter adds a node as a voter, or promotes a non-voter. The node runs at that
 // address, with Options.Join. Only the leader can do this; on any other node the error
 // wraps ErrDeposed.

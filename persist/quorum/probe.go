@@ -144,38 +144,6 @@ func exchange(conn net.Conn, q *probeQuestion) (probeAnswer, error) {
 	return decodeAnswer(p[:])
 }
 
-// answerProbe says what this node has; ok is false while it cannot know.
-func (n *Node) answerProbe(q *probeQuestion) (a probeAnswer, ok bool) {
-	entries := logStore{n.log}
-	used, err := raft.HasExistingState(entries, entries, n.snapshots)
-	if err != nil {
-		return a, false
-	}
-	a = probeAnswer{hasLog: used, reads: MaxFormat, format: n.Format()}
-	if a.birth, err = n.birth(!used); err != nil || !used {
-		return a, err == nil
-	}
-	r, err := n.running()
-	if err != nil {
-		return a, false
-	}
-	a.term, a.last = r.CurrentTerm(), r.LastIndex()
-	c := r.GetConfiguration()
-	if c.Error() != nil {
-		return a, false
-	}
-	for _, s := range c.Configuration().Servers {
-		a.voter = a.voter || string(s.ID) == q.id && s.Suffrage == raft.Voter
-	}
-	founders, err := n.founders()
-	if err != nil {
-		return a, false
-	}
-	b, found := founders[q.id]
-	a.founder = found && b == q.birth
-	return a, true
-}
-
 // run accepts connections until the stream is closed: it answers probes, and passes the
 // calls of raft on to Accept.
 func (s *stream) run(answer func(*probeQuestion) (probeAnswer, bool)) {

@@ -276,3 +276,24 @@ func (t *Term) Store(name string) *Store {
 	}
 	return s
 }
+
+// NewestSnapshot returns the position of the snapshot that ReadSnapshot returns, and
+// false while the log starts with the first frame. It is raft's newest snapshot, or the
+// one of up to snapshotRenew ago. Any goroutine; it waits for no disk.
+func (t *Term) NewestSnapshot() (persist.Position, bool) { return t.snapshots.newest() }
+
+// ReadSnapshot reads into p, from byte offset on, the file of the snapshot that ends
+// before seq next, as persist.RestoreSnapshot takes it, and returns the number of bytes
+// read and the length of the file. The first call reads raft's own file and keeps the
+// result in memory. Any goroutine. Errors: persist.ErrNoSnapshot if the snapshot is not
+// there, or no longer; those of the disk.
+func (t *Term) ReadSnapshot(next uint64, offset int64, p []byte) (n int, size int64, err error) {
+	file, err := t.snapshots.file(next)
+	if err != nil {
+		return 0, 0, err
+	}
+	if offset < 0 || offset >= int64(len(file)) {
+		return 0, int64(len(file)), nil
+	}
+	return copy(p, file[offset:]), int64(len(file)), nil
+}
