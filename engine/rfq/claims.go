@@ -388,3 +388,24 @@ func (r *ReleaseUnbuilt) apply(m *Machine) refusal {
 	m.setClaimState(slot, ClaimReleased)
 	return refusal{}
 }
+
+// quotedTerms returns the terms of a live quote, if it matches a. Under RulesGuarded the
+// price may not have moved so far that the delivery would be refused now.
+func (m *Machine) quotedTerms(id market.QuoteID, a fillRequest, into *Terms) refusal {
+	q := m.quotes.get(id)
+	if q == nil || q.ValidUntil <= m.current.At {
+		return refusal{reason: event.ReasonQuoteExpired}
+	}
+	if a != (fillRequest{q.Terms.Ticket, q.Terms.Tranche, q.Terms.Fill, q.Terms.Rail}) {
+		return refusal{reason: event.ReasonQuoteMismatch}
+	}
+	if q.Terms.guarded() {
+		if refused := m.checkFirm(&q.Terms); refused.reason == event.ReasonPriceCorridor {
+			return refusal{reason: event.ReasonQuoteExpired}
+		} else if refused.reason != 0 {
+			return refused
+		}
+	}
+	*into = q.Terms
+	return refusal{}
+}

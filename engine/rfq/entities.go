@@ -376,3 +376,25 @@ func (p *Payment) RefundAtoms() uint64 {
 	}
 	return p.Due
 }
+
+// Free returns the atoms that may still be reserved: what is left of the inventory, and of
+// the balance on the chain if that is known.
+func (p *Pair) Free() uint64 {
+	free := uint64(0)
+	if taken := p.Reserved + p.Sold; p.Inventory > taken {
+		free = p.Inventory - taken
+	}
+	if p.OnChainAt != 0 {
+		free = min(free, p.OnChain-min(p.OnChain, p.Reserved))
+	}
+	return free
+}
+
+func (t *Ticket) stateByCapacity() TicketState {
+	for i := range t.Tranches {
+		if t.Tranches[i].Available() >= smallestFill.USD() {
+			return TicketOpen
+		}
+	}
+	return TicketExhausted
+}

@@ -255,3 +255,11 @@ func printable(text string) bool {
 	}
 	return text != "" && len(text) <= MaxText
 }
+
+func (m *Machine) operator(id market.OperatorID) *Operator {
+	i, ok := slices.BinarySearchFunc(m.operators, Operator{ID: id}, compareOperators)
+	if !ok {
+		return nil
+	}
+	return &m.operators[i]
+}

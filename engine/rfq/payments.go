@@ -259,3 +259,5 @@ func (m *Machine) paymentsOf(c *claimItem) iter.Seq[*paymentItem] {
 
 // pays reports whether p pays its claim, if with a surplus that is due for refund or refunded.
 func (p *Payment) pays() bool { return p.State == PaymentApplied || p.Applied != 0 }
+
+func abandoned(p *Payment) bool { return abandonReason(p.Reason) }

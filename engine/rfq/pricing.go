@@ -238,3 +238,5 @@ func paymentFor(fill market.FillUSD, rail market.Rail, price market.USDPrice) (u
 	atoms, err := market.MulDivCeil(uint64(fill.USD()), market.Pow10(rail.Decimals())*priceToUSD, uint64(price))
 	return atoms, err == nil
 }
+
+func validPrice(p market.USDPrice) bool { return p >= 1 && p <= market.MaxUSDPrice }

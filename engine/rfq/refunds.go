@@ -58,8 +58,6 @@ func (m *Machine) refundWhole(c *claimItem, p *paymentItem, reason event.Reason)
 	m.emit(&p.Payment)
 }
 
-func abandoned(p *Payment) bool { return abandonReason(p.Reason) }
-
 // findPayment returns a payment and its claim.
 func (m *Machine) findPayment(signature [64]byte) (p *paymentItem, slot uint32, refused refusal) {
 	if p = m.payments.get(signature); p == nil {

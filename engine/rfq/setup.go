@@ -143,14 +143,6 @@ func (m *Machine) hasTickets(in market.InstrumentID) bool {
 	return false
 }
 
-func (m *Machine) operator(id market.OperatorID) *Operator {
-	i, ok := slices.BinarySearchFunc(m.operators, Operator{ID: id}, compareOperators)
-	if !ok {
-		return nil
-	}
-	return &m.operators[i]
-}
-
 func (r *SetOperator) apply(m *Machine) refusal {
 	if r.Of.ID == 0 || !printable(r.Of.Name) {
 		return refusal{reason: event.ReasonInvalidCommand}
@@ -195,8 +187,6 @@ func (m *Machine) checkOrigin(price market.USDPrice, source PriceOrigin, confide
 	return refusal{}
 }
 
-func validPrice(p market.USDPrice) bool { return p >= 1 && p <= market.MaxUSDPrice }
-
 func (r *SetRailPrice) apply(m *Machine) refusal {
 	if r.Rail != market.RailSOL || r.MaxAge < 0 {
 		return refusal{reason: event.ReasonInvalidCommand}
@@ -239,19 +229,6 @@ func (r *SetBalance) apply(m *Machine) refusal {
 	p.OnChain, p.OnChainAt = r.Atoms, m.current.At
 	m.emit(p)
 	return refusal{}
-}
-
-// Free returns the atoms that may still be reserved: what is left of the inventory, and of
-// the balance on the chain if that is known.
-func (p *Pair) Free() uint64 {
-	free := uint64(0)
-	if taken := p.Reserved + p.Sold; p.Inventory > taken {
-		free = p.Inventory - taken
-	}
-	if p.OnChainAt != 0 {
-		free = min(free, p.OnChain-min(p.OnChain, p.Reserved))
-	}
-	return free
 }
 
 func (r *SetLock) apply(m *Machine) refusal {

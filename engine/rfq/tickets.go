@@ -194,15 +194,6 @@ func (m *Machine) scheduleRemoval(slot uint32) {
 	}
 }
 
-func (t *Ticket) stateByCapacity() TicketState {
-	for i := range t.Tranches {
-		if t.Tranches[i].Available() >= smallestFill.USD() {
-			return TicketOpen
-		}
-	}
-	return TicketExhausted
-}
-
 func (t *Ticket) reserves() bool {
 	for i := range t.Tranches {
 		if t.Tranches[i].Reserved != 0 {
