@@ -209,22 +209,6 @@ func (b *Book) Cancel(id market.OrderID, participant market.ParticipantID, at in
 	e.Participant, e.Code = owner, uint16(event.ReasonUser)
 }
 
-// withdraw removes a resting order from its level, and the level if it is empty, and
-// returns the hidden quantity.
-func (b *Book) withdraw(slot int32) (hidden market.Qty) {
-	x := &b.orders[slot]
-	hidden = b.hidden(slot)
-	li := b.levelAt(x.price())
-	lv := &b.levels[li]
-	lv.shown -= x.qty()
-	lv.hidden -= hidden
-	b.unlink(li, slot)
-	if lv.head == 0 {
-		b.emptied(li, x.side())
-	}
-	return hidden
-}
-
 // cancelGeneral is Cancel for all other cases.
 func (b *Book) cancelGeneral(id market.OrderID, participant market.ParticipantID, slot int32, pos uint64, c *command) {
 	if slot == 0 || participant != 0 && participant != b.orders[slot].participant() {
@@ -248,39 +232,6 @@ func (b *Book) CancelFor(id market.OrderID, reason event.Reason, at int64, seq u
 	c := command{at, seq, out, b.instrument}
 	b.cancelOrder(slot, pos, reason, &c)
 	return true
-}
-
-// cancelOrder cancels the live order in slot, resting or waiting; pos is its position in
-// the id table.
-func (b *Book) cancelOrder(slot int32, pos uint64, reason event.Reason, c *command) {
-	x := &b.orders[slot]
-	if x.state&flagWaiting != 0 {
-		b.withdrawStop(slot)
-		c.ofOrder(x, event.Cancelled, x.qty(), 0, reason)
-	} else {
-		shown := x.qty()
-		hidden := b.withdraw(slot)
-		c.ofOrder(x, event.Cancelled, shown+hidden, shown, reason)
-	}
-	b.release(slot, pos)
-}
-
-// cancelLevel cancels the participant's orders (0 = everybody's) at one level. It reports
-// whether the participant has no open order left.
-func (b *Book) cancelLevel(li int32, participant market.ParticipantID, reason event.Reason, c *command) bool {
-	for slot := b.levels[li].head; slot != 0; {
-		x := &b.orders[slot]
-		next := x.next
-		if (participant == 0 || x.participant() == participant) && (b.ending == 0 || !b.isMassCancelled(x)) {
-			_, pos := b.find(x.id, hashOf(x.id))
-			b.cancelOrder(slot, pos, reason, c)
-			if participant != 0 && b.OpenOrders(participant) == 0 {
-				return true
-			}
-		}
-		slot = next
-	}
-	return false
 }
 
 // MassCancel cancels the participant's orders (0 = everybody's) on side (0 = both) that are not
@@ -311,4 +262,56 @@ func (b *Book) massCancelSide(participant market.ParticipantID, s market.Side, r
 		}
 		key = b.after(p, s)
 	}
+}
+
+// submitGeneral is Submit for all other cases. live is the slot of a live order with the
+// same id, or 0.
+func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
+	b.growAccounts(o.Participant)
+	stop := o.Type == book.Stop || o.Type == book.StopLimit
+	rests := o.Type == book.Limit && o.TIF != book.IOC && o.TIF != book.FOK
+	if live != 0 && b.sweeping {
+		if _, pos := b.find(o.ID, hashOf(o.ID)); b.takeOut(live, pos, c) {
+			live = 0
+		}
+	}
+	switch {
+	case live != 0:
+		c.reject(o, event.ReasonDuplicateOrder, 0)
+		return
+	case o.Flags&book.FlagMinQty == 0 && book.TooManySlices(o.Qty, o.Display):
+		c.reject(o, event.ReasonInvalidDisplay, book.MaxSlices)
+		return
+	case (stop || rests) && b.live >= b.maxOrders:
+		c.reject(o, event.ReasonBookFull, int64(b.maxOrders))
+		return
+	case stop:
+		b.submitStop(o, c)
+		return
+	}
+	t := taker{
+		id: o.ID, limit: o.Price, reach: sign(o.Side) * int64(o.Price), rem: o.Qty, display: o.Display,
+		expire: o.ExpireAt, state: flagsOf(o) | b.accounts[o.Participant].marks&genMask, participant: o.Participant, side: o.Side, stp: o.STP, rests: rests,
+	}
+	if o.Type == book.Market {
+		t.reach = marketReach
+	}
+	if b.sweeping {
+		b.clearTop(t.side.Opposite(), t.reach, c)
+	}
+	if o.Flags&book.FlagMinQty != 0 {
+		t.display, t.least = 0, o.Display
+	}
+	if reason, limit := b.rejectReason(&t); reason != event.ReasonNone {
+		c.reject(o, reason, limit)
+		return
+	}
+	shown := market.Qty(0)
+	quiet := rests && !b.crosses(&t)
+	if quiet {
+		shown = t.slice()
+	}
+	c.accept(o, shown)
+	b.process(&t, quiet, c)
+	b.elect(&t, c)
 }

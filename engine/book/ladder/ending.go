@@ -286,3 +286,11 @@ func (b *Book) importMark(slot int32, flags book.Flag) {
 	b.setSweeping(true)
 	b.resetPlaces()
 }
+
+// OpenOrders returns the participant's number of orders that are not ending by a mass cancel.
+func (b *Book) OpenOrders(participant market.ParticipantID) int {
+	if int(participant) >= len(b.accounts) {
+		return 0
+	}
+	return b.accounts[participant].openOn(0)
+}

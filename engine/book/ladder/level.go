@@ -400,3 +400,27 @@ func (b *Book) unlink(li, slot int32) {
 		b.orders[x.next].prev = x.prev
 	}
 }
+
+// peek is levelAt for readers: it does not count as an operation on a far price.
+func (b *Book) peek(p market.Price) int32 {
+	if b.near(p) {
+		return b.pages.at(p)
+	}
+	return b.far.find(int64(p))
+}
+
+func (b *Book) nextStop(s market.Side, stop int64) (int64, int32) {
+	if s == market.Buy {
+		return b.stops[s].ceil(stop + 1)
+	}
+	return b.stops[s&3].floor(stop - 1)
+}
+
+// firstStop returns the trigger of side s that is nearest to the market, and its level, or
+// none. nextStop returns the one behind a trigger.
+func (b *Book) firstStop(s market.Side) (int64, int32) {
+	if s == market.Buy {
+		return b.stops[s].min()
+	}
+	return b.stops[s&3].max()
+}

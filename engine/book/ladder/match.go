@@ -30,58 +30,6 @@ type taker struct {
 // marketReach reaches every price, but not an empty side.
 const marketReach = 1 << 61
 
-// submitGeneral is Submit for all other cases. live is the slot of a live order with the
-// same id, or 0.
-func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
-	b.growAccounts(o.Participant)
-	stop := o.Type == book.Stop || o.Type == book.StopLimit
-	rests := o.Type == book.Limit && o.TIF != book.IOC && o.TIF != book.FOK
-	if live != 0 && b.sweeping {
-		if _, pos := b.find(o.ID, hashOf(o.ID)); b.takeOut(live, pos, c) {
-			live = 0
-		}
-	}
-	switch {
-	case live != 0:
-		c.reject(o, event.ReasonDuplicateOrder, 0)
-		return
-	case o.Flags&book.FlagMinQty == 0 && book.TooManySlices(o.Qty, o.Display):
-		c.reject(o, event.ReasonInvalidDisplay, book.MaxSlices)
-		return
-	case (stop || rests) && b.live >= b.maxOrders:
-		c.reject(o, event.ReasonBookFull, int64(b.maxOrders))
-		return
-	case stop:
-		b.submitStop(o, c)
-		return
-	}
-	t := taker{
-		id: o.ID, limit: o.Price, reach: sign(o.Side) * int64(o.Price), rem: o.Qty, display: o.Display,
-		expire: o.ExpireAt, state: flagsOf(o) | b.accounts[o.Participant].marks&genMask, participant: o.Participant, side: o.Side, stp: o.STP, rests: rests,
-	}
-	if o.Type == book.Market {
-		t.reach = marketReach
-	}
-	if b.sweeping {
-		b.clearTop(t.side.Opposite(), t.reach, c)
-	}
-	if o.Flags&book.FlagMinQty != 0 {
-		t.display, t.least = 0, o.Display
-	}
-	if reason, limit := b.rejectReason(&t); reason != event.ReasonNone {
-		c.reject(o, reason, limit)
-		return
-	}
-	shown := market.Qty(0)
-	quiet := rests && !b.crosses(&t)
-	if quiet {
-		shown = t.slice()
-	}
-	c.accept(o, shown)
-	b.process(&t, quiet, c)
-	b.elect(&t, c)
-}
-
 // rejectReason returns why t, which is not in the book, must be rejected, and the limit
 // that it breaks. The reason of a FOK is that of a new order.
 func (b *Book) rejectReason(t *taker) (event.Reason, int64) {

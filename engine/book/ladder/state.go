@@ -9,14 +9,6 @@ import (
 	"blockdesk/market"
 )
 
-// OpenOrders returns the participant's number of orders that are not ending by a mass cancel.
-func (b *Book) OpenOrders(participant market.ParticipantID) int {
-	if int(participant) >= len(b.accounts) {
-		return 0
-	}
-	return b.accounts[participant].openOn(0)
-}
-
 // OrderCount returns the number of live and ending orders.
 func (b *Book) OrderCount() int { return b.live }
 
@@ -47,14 +39,6 @@ func (b *Book) Best(side market.Side) (market.Price, market.Qty) {
 	}
 	p := market.Price(key * sign(side))
 	return p, b.levels[b.peek(p)].shown
-}
-
-// peek is levelAt for readers: it does not count as an operation on a far price.
-func (b *Book) peek(p market.Price) int32 {
-	if b.near(p) {
-		return b.pages.at(p)
-	}
-	return b.far.find(int64(p))
 }
 
 // Depth writes the displayed levels of a side, best first, to dst[:0] up to cap(dst).

@@ -56,19 +56,6 @@ func (b *Book) placeStop(slot int32, stop market.Price, entered uint64) {
 	b.waiting++
 }
 
-// withdrawStop removes a waiting stop from its trigger's queue.
-func (b *Book) withdrawStop(slot int32) {
-	t := &b.stops[b.orders[slot].side()&3]
-	stop := int64(b.cold[slot].stop)
-	li := t.find(stop)
-	b.unlink(li, slot)
-	if b.levels[li].head == 0 {
-		t.remove(stop)
-		b.freeLevel(li)
-	}
-	b.waiting--
-}
-
 // elect processes the stops that t's trades trigger, with all that they trigger in turn:
 // rule 6.
 func (b *Book) elect(t *taker, c *command) {
@@ -191,20 +178,4 @@ func (b *Book) massCancelStops(participant market.ParticipantID, s market.Side, 
 			return
 		}
 	}
-}
-
-// firstStop returns the trigger of side s that is nearest to the market, and its level, or
-// none. nextStop returns the one behind a trigger.
-func (b *Book) firstStop(s market.Side) (int64, int32) {
-	if s == market.Buy {
-		return b.stops[s].min()
-	}
-	return b.stops[s&3].max()
-}
-
-func (b *Book) nextStop(s market.Side, stop int64) (int64, int32) {
-	if s == market.Buy {
-		return b.stops[s].ceil(stop + 1)
-	}
-	return b.stops[s&3].floor(stop - 1)
 }
