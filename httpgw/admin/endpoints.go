@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -155,44 +154,6 @@ func bodied[B any](do func(*call, *B) (any, *wire.Problem)) endpointFunc {
 
 // noBody is an object without members, the body of requests that need none.
 type noBody struct{}
-
-func newEndpoints(o Operations, ids *wire.RequestIDs, log *slog.Logger) *endpoints {
-	start := time.Now()
-	p := &endpoints{
-		operators: o.Operators, backupTo: o.Backup, backup: make(chan struct{}, 1), ids: ids, log: commandLog{log},
-		limit: operatorLimit(func() int64 { return int64(time.Since(start)) }), routes: operatorRoutes{},
-	}
-	now := o.Now
-	if now == nil {
-		now = func() int64 { return time.Now().UnixNano() }
-	}
-	if o.Backup != nil {
-		p.routes["/desk/backup"] = map[string]endpointFunc{"POST": bodied(p.makeBackup)}
-	}
-	var rest map[string]endpointFunc
-	if o.Cluster != nil {
-		cluster := &clusterEndpoints{o.Cluster, p.log}
-		maps.Copy(p.routes, cluster.routes())
-		if o.standsBy() {
-			rest = map[string]endpointFunc{"GET": cluster.refuseOnStandby, "POST": cluster.refuseOnStandby}
-		}
-	}
-	p.routes["/desk/"] = rest
-	if o.Desk != nil {
-		sales := &deskEndpoints{desk: o.Desk, sources: o.Prices, instruments: o.Instruments, log: p.log, now: now, status: o.Status, money: o.Money}
-		maps.Copy(p.routes, sales.routes())
-	}
-	if o.Money != nil {
-		maps.Copy(p.routes, (&moneyEndpoints{o.Money, p.log}).routes())
-	}
-	if o.Tokens != nil {
-		maps.Copy(p.routes, (&tokenEndpoints{o.Tokens, p.log, now}).routes())
-	}
-	if o.FIX != nil {
-		maps.Copy(p.routes, newFIXEndpoints(o.FIX, p.log, now).routes())
-	}
-	return p
-}
 
 func operatorLimit(clock func() int64) *ratelimit.Buckets {
 	return ratelimit.NewBuckets(ratelimit.NewRate(operatorsPerMinute, time.Minute, operatorBurst), operatorClients, clock)

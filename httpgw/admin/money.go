@@ -110,17 +110,6 @@ type moneyEndpoints struct {
 	log   commandLog
 }
 
-func (e *moneyEndpoints) routes() operatorRoutes {
-	return operatorRoutes{
-		"/desk/money":          {"GET": e.listMoney},
-		"/desk/money/refunded": {"POST": bodied(e.markRefunded)},
-		"/desk/money/abandon":  {"POST": bodied(e.abandonClaim)},
-		"/desk/money/release":  {"POST": bodied(e.releaseClaim)},
-		"/desk/money/resolve":  {"POST": bodied(e.resolveStray)},
-		"/desk/money/refund":   {"POST": bodied(e.orderRefunds)},
-	}
-}
-
 // moneyQuery has the parameters of a list.
 type moneyQuery struct {
 	kind  desk.MoneyKind // 0 = all
@@ -328,13 +317,13 @@ func (e *moneyEndpoints) actOnClaim(
 	}{true, text, result.Claim.State.Word()}, nil
 }
 
-type resolveStrayBody struct {
+type resolveUnmatchedBody struct {
 	Payment string `json:"l1_signature"`
 	Note    string `json:"note"`
 }
 
-// resolveStray records what an operator has done about an unmatched payment.
-func (e *moneyEndpoints) resolveStray(c *call, in *resolveStrayBody) (any, *wire.Problem) {
+// resolveUnmatched records what an operator has done about an unmatched payment.
+func (e *moneyEndpoints) resolveUnmatched(c *call, in *resolveUnmatchedBody) (any, *wire.Problem) {
 	payment, problem := parseOperatorSignature("l1_signature", in.Payment)
 	if problem != nil {
 		return nil, problem

@@ -62,19 +62,6 @@ type deskEndpoints struct {
 	edit sync.Mutex
 }
 
-func (e *deskEndpoints) routes() operatorRoutes {
-	return operatorRoutes{
-		"/desk/tickets":                     {"GET": e.listTickets, "POST": bodied(e.postTicket)},
-		"/desk/tickets/{order_id}/amend":    {"POST": bodied(e.amendTicket)},
-		"/desk/tickets/{order_id}/tranches": {"POST": bodied(e.setTranche)},
-		"/desk/tickets/{order_id}/withdraw": {"POST": bodied(e.withdrawTicket)},
-		"/desk/locks":                       {"GET": e.listLocks, "POST": bodied(e.setLock)},
-		"/desk/prices":                      {"GET": e.listPrices, "POST": bodied(e.setPrice)},
-		"/desk/status":                      {"GET": e.showStatus},
-		"/desk/inventory":                   {"GET": e.listInventory, "POST": bodied(e.setInventory)},
-	}
-}
-
 // do sends a request to the desk on behalf of the operator and logs the outcome.
 func (e *deskEndpoints) do(c *call, r rfq.Request) (*desk.Result, *wire.Problem) {
 	head := r.Head()

@@ -226,3 +226,67 @@ func surfacesOf(urls *catalog.URLs) surfacesJSON {
 		},
 	}
 }
+
+func (p *pages) deskStatus(e *snapshot) deskDocument {
+	policy := &e.view.Policy
+	d := deskDocument{
+		OK: true, Seq: e.view.Seq, TS: wire.Time(e.ts), Locks: locksOf(e),
+		Policy: policyJSON{
+			Rounding: "price up, base amount down, payment up",
+			FeeBps:   policy.FeeBps, FeeIn: true,
+			QuoteTTL: wholeSeconds(policy.QuoteTTL), ClaimTTL: wholeSeconds(policy.ClaimTTL), Grace: wholeSeconds(policy.Grace),
+			Unproven: unprovenJSON{
+				TTL: wholeSeconds(min(policy.ClaimTTL, policy.UnprovenTTL)), PerClient: wire.USD(policy.UnprovenPerClient), Share: policy.UnprovenShareBps,
+			},
+			Dust: railAmounts{dustOf(policy, market.RailUSDC), dustOf(policy, market.RailSOL)}, Pairs: []pricePolicyJSON{},
+		},
+		Prices:    priceList(e, p.prices),
+		Corridor:  []corridorJSON{},
+		Inventory: inventoryTotals{Pairs: []inventoryJSON{}},
+		Chain:     p.chainHealth(e),
+	}
+	for i := range e.pairs {
+		n := &e.pairs[i]
+		d.Policy.Pairs = append(d.Policy.Pairs, p.pricePolicy(e, n))
+		for f := market.FillUSD(1); f <= market.FillCount; f++ {
+			row := corridorJSON{Pair: n.in.Symbol, Fill: f.String(), Discount: policy.Discounts[f-1]}
+			if n.max != 0 {
+				row.Min, row.Max = wire.Price(policy.Price(n.min, f)), wire.Price(policy.Price(n.max, f))
+			}
+			d.Corridor = append(d.Corridor, row)
+		}
+		units := func(atoms uint64) wire.Units { return wire.Units{N: atoms, Decimals: n.BaseDecimals} }
+		row := inventoryJSON{
+			Pair: n.in.Symbol, Symbol: n.in.Base, Mint: wire.Address(n.BaseMint), Total: units(n.Inventory),
+			Free: units(n.Free()), Reserved: units(n.Reserved), Sold: units(n.Sold),
+		}
+		if n.OnChainAt != 0 {
+			held := units(n.OnChain)
+			row.OnChain, row.OnChainAt = &held, wire.Time(n.OnChainAt)
+		}
+		d.Inventory.Pairs = append(d.Inventory.Pairs, row)
+	}
+	return d
+}
+
+// chainHealth returns the state of the chain and its nodes.
+func (p *pages) chainHealth(e *snapshot) deskChainJSON {
+	d := deskChainJSON{chainJSON: e.chainJSON(), Nodes: []nodeJSON{}}
+	if p.health == nil {
+		return d
+	}
+	h := p.health()
+	d.Desk, d.Tracked, d.Slot = wire.Address(h.Desk), h.Tracked, wire.NullIfZero(h.Slot)
+	if h.BlockhashAge > 0 {
+		ms := h.BlockhashAge.Milliseconds()
+		d.BlockhashAge = &ms
+	}
+	for _, n := range h.Nodes {
+		one := nodeJSON{Name: n.Name, Available: n.Available, Slot: wire.NullIfZero(n.Slot)}
+		if one.Slot != nil {
+			one.Lag = &n.Lag
+		}
+		d.Nodes = append(d.Nodes, one)
+	}
+	return d
+}
