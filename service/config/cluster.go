@@ -148,13 +148,6 @@ func (c *Config) ownGroup() *Group {
 	return &c.Groups[i]
 }
 
-// sameGroup reports whether two symbols are in the same group.
-func (c *Config) sameGroup(a, b string) bool {
-	return !slices.ContainsFunc(c.Groups, func(g Group) bool {
-		return slices.Contains(g.Instruments, a) != slices.Contains(g.Instruments, b)
-	})
-}
-
 // GroupNumber returns the number of our group, 0 if the instruments are not split.
 func (c *Config) GroupNumber() market.ShardID {
 	if g := c.ownGroup(); g != nil {

@@ -11,6 +11,8 @@
 // printed. Nothing here opens a socket; only the files that keys name are read.
 package config
 
+import "blockdesk/market"
+
 // Values of keys.
 const (
 	RoleAll      = "all"
@@ -484,4 +486,9 @@ func DefaultPairs() []Pair {
 		pair("SLUSD/USDC", PlaceholderSLUSD, "operator", ""),
 		pair("92C/SLUSD", Placeholder92C, "book", "SLUSD/USDC"),
 	}
+}
+
+// byRail returns the wallets by rail; empty: the rail is not sold.
+func (p PayTo) byRail() map[market.Rail]string {
+	return map[market.Rail]string{market.RailUSDC: p.USDC, market.RailSOL: p.SOL}
 }

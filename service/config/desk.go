@@ -130,9 +130,6 @@ func (c *RFQ) Policy() (rfq.Policy, error) {
 	return p, err
 }
 
-// Nanos converts seconds to nanoseconds.
-func Nanos(n int) int64 { return int64(Seconds(n)) }
-
 // discounts reads the ladder: every fill size, and a larger one never with a smaller
 // discount (our choice: splitting a block must not pay).
 func discounts(ladder []LadderStep) (out [market.FillCount]uint16, err error) {
@@ -396,3 +393,10 @@ func (c *Config) TokenWindow() time.Duration {
 
 // maxTokensPerHour is the largest value of http.tokens_per_hour.
 const maxTokensPerHour = 3600
+
+// sameGroup reports whether two symbols are in the same group.
+func (c *Config) sameGroup(a, b string) bool {
+	return !slices.ContainsFunc(c.Groups, func(g Group) bool {
+		return slices.Contains(g.Instruments, a) != slices.Contains(g.Instruments, b)
+	})
+}

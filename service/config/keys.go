@@ -168,3 +168,14 @@ func CheckRange(key string, value, low, high int) error {
 	}
 	return nil
 }
+
+// SplitList returns the non-empty parts of comma-separated text, without spaces around
+// them.
+func SplitList(text string) (out []string) {
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}

@@ -488,11 +488,6 @@ func (c *Config) checkPayTo() error {
 	return nil
 }
 
-// byRail returns the wallets by rail; empty: the rail is not sold.
-func (p PayTo) byRail() map[market.Rail]string {
-	return map[market.Rail]string{market.RailUSDC: p.USDC, market.RailSOL: p.SOL}
-}
-
 // CheckSettlement checks that a configuration that settles has real addresses and a
 // key. Call it after the demo's values are filled in. A follower settles nothing.
 func (c *Config) CheckSettlement() error {

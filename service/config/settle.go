@@ -74,17 +74,6 @@ func Seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 // Millis converts a number of milliseconds.
 func Millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// SplitList returns the non-empty parts of comma-separated text, without spaces around
-// them.
-func SplitList(text string) (out []string) {
-	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			out = append(out, part)
-		}
-	}
-	return out
-}
-
 // IsLoopback reports whether a host, with or without a port, is a loopback address.
 func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
@@ -109,3 +98,6 @@ func (c *Config) ProxyPrefixes() (out []netip.Prefix, err error) {
 	}
 	return out, nil
 }
+
+// Nanos converts seconds to nanoseconds.
+func Nanos(n int) int64 { return int64(Seconds(n)) }

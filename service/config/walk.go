@@ -1,9 +1,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -88,4 +90,44 @@ func ValueText(v reflect.Value) string {
 		return strings.ReplaceAll(strings.Trim(fmt.Sprint(v.Interface()), "[]"), " ", ",")
 	}
 	return fmt.Sprintf("(%d)", v.Len())
+}
+
+func setLeaf(v reflect.Value, text string) (err error) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Bool:
+		var b bool
+		b, err = strconv.ParseBool(text)
+		v.SetBool(b)
+	case reflect.Int:
+		var n int
+		n, err = strconv.Atoi(text)
+		v.SetInt(int64(n))
+	case reflect.Uint64:
+		var n uint64
+		n, err = strconv.ParseUint(text, 10, 64)
+		v.SetUint(n)
+	}
+	if err != nil {
+		return errors.New("want " + kindText(v.Kind()))
+	}
+	return nil
+}
+
+// kindText describes the values of a type.
+func kindText(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Uint64:
+		return "a whole number, not negative"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a text"
+	case reflect.Slice:
+		return "a list"
+	}
+	return "keys with values"
 }
