@@ -417,3 +417,11 @@ func (b *Backfill) extend(t Trace, err error) Progress {
 	p.AsOf = b.caughtUp()
 	return p
 }
+
+// plausible returns a block's time, or 0 for an impossible one.
+func (b *Backfill) plausible(seconds int64) int64 {
+	if seconds < 0 || seconds > b.now.Add(b.o.MaxAhead).Unix() {
+		return 0
+	}
+	return seconds
+}

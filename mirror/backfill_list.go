@@ -29,14 +29,6 @@ func (b *Backfill) Listed(l List) (Progress, error) {
 	return b.listedNewer(entries, l.More)
 }
 
-// plausible returns a block's time, or 0 for an impossible one.
-func (b *Backfill) plausible(seconds int64) int64 {
-	if seconds < 0 || seconds > b.now.Add(b.o.MaxAhead).Unix() {
-		return 0
-	}
-	return seconds
-}
-
 // without removes the known transactions from a list, in place.
 func without(list []listedTx, known func(m *TxRef) bool) []listedTx {
 	return slices.DeleteFunc(list, func(l listedTx) bool { return known(&l.TxRef) })

@@ -226,3 +226,45 @@ func (s *splitter) movements() (list []Movement, err error) {
 	}
 	return list, nil
 }
+
+func (p *VaultPair) decode(c *ledger.Confirmed, t *Trace) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	s := splitter{confirmed: c}
+	for i, v := range []Vault{p.Base, p.Quote} {
+		b, key, err := v.balance(c)
+		if err != nil {
+			return err
+		}
+		s.keys[i], s.balances[i] = key, b
+	}
+	t.Base, t.Quote = s.balances[baseSide], s.balances[quoteSide]
+	if !t.Base.Named && !t.Quote.Named {
+		return nil
+	}
+	s.walk()
+	if err := s.reconcile(); err != nil {
+		return err
+	}
+	var err error
+	t.Movements, err = s.movements()
+	return err
+}
+
+// Decode decodes a finalized transaction. A failed one, or one that does not touch the
+// vaults, has no movements. If a node omits the calls of swaps that cancel out, the
+// balances do not show it; only other nodes' answers do. Errors: [ErrVaults],
+// [ErrOtherMint], [ErrNoBalance], [ErrUnbalanced]; then the trace still has signature,
+// slot, time and payer.
+func (p *VaultPair) Decode(c *ledger.Confirmed) (Trace, error) {
+	t := Trace{Signature: c.Signature(), Slot: c.Slot, Time: c.BlockTime, Payer: c.Tx.Message.FeePayer()}
+	if c.Failed {
+		return t, nil
+	}
+	if err := p.decode(c, &t); err != nil {
+		t.Base, t.Quote, t.Movements = Balance{}, Balance{}, nil
+		return t, fmt.Errorf("transaction %s: %w", t.Signature, err)
+	}
+	return t, nil
+}
