@@ -3,24 +3,13 @@ package broadcast
 import (
 	"context"
 	"errors"
+	"sync"
+	"time"
 
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/rpc"
 	"blockdesk/internal/solana/tx"
 )
-
-// queueExamination queues an entry, so that every node is asked about it. The
-// caller holds mu.
-func (t *Tracker) queueExamination(e *entry) {
-	if e.examining || e.result.End != 0 {
-		return
-	}
-	e.examining = true
-	t.queues[byPoll].Remove(e)
-	t.queues[bySlot].Remove(e)
-	t.unexamined = append(t.unexamined, e)
-	wake(t.examineWake)
-}
 
 func (t *Tracker) examineAll(ctx context.Context) {
 	for {
@@ -242,4 +231,29 @@ func (t *Tracker) setSignature(x *examination, sig solana.Signature) {
 		t.bySignature[sig] = x.entry
 		t.markPast(x.entry) // only a search finds old ones
 	}
+}
+
+// Run sends, polls, examines and reports until ctx ends, and returns nil after the
+// last call has returned. It is called once.
+func (t *Tracker) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	for range t.options.MaxSending {
+		wg.Go(func() { t.sendAll(ctx) })
+	}
+	for range t.options.MaxReporting {
+		wg.Go(func() { t.reportAll(ctx) })
+	}
+	wg.Go(func() { t.pace(ctx) })
+	wg.Go(func() { t.examineAll(ctx) })
+	ticker := time.NewTicker(t.options.PollEvery)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+			t.pollDue(ctx)
+		}
+	}
+	wg.Wait()
+	return nil
 }

@@ -8,16 +8,6 @@ import (
 	"blockdesk/settle/binding"
 )
 
-// outcomeUnknown reports whether an entry waits for a person: it is past its last
-// block, as enough nodes say, no node has it in a block, and the nodes answer but cannot
-// tell whether it has landed. The caller holds mu.
-func (t *Tracker) outcomeUnknown(e *entry) bool {
-	if !e.past || e.level != 0 || e.result.End != 0 {
-		return false
-	}
-	return e.problem == ProblemTooOld || e.problem == ProblemHistoryLong || e.problem == ProblemUnread
-}
-
 // OutcomesUnknown counts the transactions whose State.OutcomeUnknown is set. It visits
 // all entries.
 func (t *Tracker) OutcomesUnknown() (n int) {

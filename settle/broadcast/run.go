@@ -8,31 +8,6 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// Run sends, polls, examines and reports until ctx ends, and returns nil after the
-// last call has returned. It is called once.
-func (t *Tracker) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	for range t.options.MaxSending {
-		wg.Go(func() { t.sendAll(ctx) })
-	}
-	for range t.options.MaxReporting {
-		wg.Go(func() { t.reportAll(ctx) })
-	}
-	wg.Go(func() { t.pace(ctx) })
-	wg.Go(func() { t.examineAll(ctx) })
-	ticker := time.NewTicker(t.options.PollEvery)
-	defer ticker.Stop()
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-ticker.C:
-			t.pollDue(ctx)
-		}
-	}
-	wg.Wait()
-	return nil
-}
-
 // each calls do with every element of a list, at most most of them at the same time.
 type each[T any] struct {
 	list []T

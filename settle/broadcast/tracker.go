@@ -264,3 +264,26 @@ func (t *Tracker) Stats() Stats {
 	s.Tracked, s.Landed = len(t.byKey), t.queues[bySlot].Len()
 	return s
 }
+
+// queueExamination queues an entry, so that every node is asked about it. The
+// caller holds mu.
+func (t *Tracker) queueExamination(e *entry) {
+	if e.examining || e.result.End != 0 {
+		return
+	}
+	e.examining = true
+	t.queues[byPoll].Remove(e)
+	t.queues[bySlot].Remove(e)
+	t.unexamined = append(t.unexamined, e)
+	wake(t.examineWake)
+}
+
+// outcomeUnknown reports whether an entry waits for a person: it is past its last
+// block, as enough nodes say, no node has it in a block, and the nodes answer but cannot
+// tell whether it has landed. The caller holds mu.
+func (t *Tracker) outcomeUnknown(e *entry) bool {
+	if !e.past || e.level != 0 || e.result.End != 0 {
+		return false
+	}
+	return e.problem == ProblemTooOld || e.problem == ProblemHistoryLong || e.problem == ProblemUnread
+}
