@@ -359,8 +359,8 @@ func TestKeyOfAnotherGateway(t *testing.T) {
 		var tokens []uint64
 		for range 2 {
 			req := keyed(quote(ticket), 1, 1)
-			req.Token = NewToken(0)
-			tokens = append(tokens, req.Token)
+			req.RequestID = NewRequestID(0)
+			tokens = append(tokens, req.RequestID)
 			commands, err := engine.DeskCommands(nil, req)
 			if err != nil {
 				t.Fatal(err)
@@ -374,8 +374,8 @@ func TestKeyOfAnotherGateway(t *testing.T) {
 		}
 		r.openGate()
 		r.must(quote(ticket))
-		if res := r.must(keyed(quote(ticket), 1, 1)); res.Token != tokens[0] || !res.Replayed {
-			t.Errorf("together %v: the answer of token %d; want %d", together, res.Token, tokens[0])
+		if res := r.must(keyed(quote(ticket), 1, 1)); res.RequestID != tokens[0] || !res.Replayed {
+			t.Errorf("together %v: the answer of token %d; want %d", together, res.RequestID, tokens[0])
 		}
 		r.checkKeys(1)
 		r.finish()

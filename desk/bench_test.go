@@ -150,7 +150,7 @@ func BenchmarkEngineAlone(b *testing.B) {
 		}
 	}()
 	req := quote(1)
-	req.Token = 1
+	req.RequestID = 1
 	commands, err := engine.DeskCommands(nil, req)
 	if err != nil {
 		b.Fatal(err)

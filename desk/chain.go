@@ -12,7 +12,7 @@ type ChainHealth struct {
 	Desk  market.Address // wallet that delivers, countersigns and sponsors; zero = unknown
 	Nodes []ChainNode    // in the order of preference
 	Slot  uint64         // newest slot of any node; 0 = none yet
-	// BlockhashAge is the age of the blockhash that the next package gets, and
+	// BlockhashAge is the age of the blockhash that the next transaction package gets, and
 	// BlockhashSlot the slot in which it was read; 0 = there is none.
 	BlockhashAge  time.Duration
 	BlockhashSlot uint64

@@ -156,7 +156,7 @@ func TestGoldenBytes(t *testing.T) {
 		Tranches: []rfq.Tranche{{ID: 1, Capacity: 1_000_000_000, Reserved: 250_000_000}, {ID: 2, Capacity: 250_000_000, Filled: 250_000_000}},
 	}
 	a := &answer{body: [8]byte{1, 2, 3, 4, 5, 6, 7, 8}, seq: 1001, result: Result{
-		Outcome: rfq.Outcome{Token: 1<<40 | 6, Kind: rfq.KindTakeClaim, Reason: 64, Limit: -1, At: 1_800_000_003_000_000_000, Ticket: 7},
+		Outcome: rfq.Outcome{RequestID: 1<<40 | 6, Kind: rfq.KindTakeClaim, Reason: 64, Limit: -1, At: 1_800_000_003_000_000_000, Ticket: 7},
 		Quote:   &rfq.Quote{ID: 1<<40 | 4, Terms: claim.Terms, IssuedAt: 1, ValidUntil: 2},
 		Claim:   claim, Ticket: ticket, Payment: payment,
 	}}

@@ -19,7 +19,7 @@ func TestDo(t *testing.T) {
 	}
 
 	q := r.must(quote(ticket.ID))
-	if q.Quote == nil || uint64(q.Quote.ID) != q.Token || q.Claim != nil || q.Payment != nil || q.Ticket == nil || q.Ticket.ID != ticket.ID {
+	if q.Quote == nil || uint64(q.Quote.ID) != q.RequestID || q.Claim != nil || q.Payment != nil || q.Ticket == nil || q.Ticket.ID != ticket.ID {
 		t.Fatalf("quote: %+v", q)
 	}
 	if q.Quote.Terms.Payment != 250_000_000 {
@@ -29,7 +29,7 @@ func TestDo(t *testing.T) {
 	claim := take(ticket.ID, 9)
 	claim.Quote = q.Quote.ID
 	c := r.must(claim)
-	if c.Claim == nil || uint64(c.Claim.ID) != c.Token || c.Claim.State != rfq.ClaimReserved || c.Claim.Quote != q.Quote.ID {
+	if c.Claim == nil || uint64(c.Claim.ID) != c.RequestID || c.Claim.State != rfq.ClaimReserved || c.Claim.Quote != q.Quote.ID {
 		t.Fatalf("claim: %+v", c)
 	}
 	if got := c.Ticket.Tranches[0].Reserved; got != 250_000_000 {

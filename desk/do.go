@@ -19,7 +19,7 @@ type Submitter interface {
 	SubmitAll([]engine.Command) error
 }
 
-// Do submits r and returns its durable outcome. It sets r's Token, and owns r until it
+// Do submits r and returns its durable outcome. It sets r's RequestID, and owns r until it
 // returns. Any goroutine; it blocks at most Options.Timeout.
 //
 // With a key that is not zero r happens at most once in KeyTTL, over all callers,
@@ -152,7 +152,7 @@ func (d *Desk) conflict() error {
 	return ErrConflict
 }
 
-// send gives f a token and submits r to the engine. After an error f is not in flight.
+// send gives f a request ID and submits r to the engine. After an error f is not in flight.
 func (d *Desk) send(f *inflight, r rfq.Request, w *waiter) error {
 	if d.projector.storeFailed() {
 		return ErrReadOnly
@@ -162,8 +162,8 @@ func (d *Desk) send(f *inflight, r rfq.Request, w *waiter) error {
 			return fmt.Errorf("desk: %w", err)
 		}
 	}
-	f.token = NewToken(d.o.Group)
-	r.Head().Token = f.token
+	f.requestID = NewRequestID(d.o.Group)
+	r.Head().RequestID = f.requestID
 	f.claim = claimOf(r)
 	commands, err := engine.DeskCommands(w.commands[:0], r)
 	if err != nil {
@@ -218,25 +218,25 @@ func (d *Desk) await(f *inflight, w *waiter) (result *Result, slotInUse bool, er
 	return nil, slotInUse, err
 }
 
-// NewToken returns a random Token, not 0, that contains the group. The ids of quotes
-// and claims are tokens, and a client that knows a quote's id can take it, so it must
-// not be guessable. The engine refuses a token that it remembers, which is too unlikely
+// NewRequestID returns a random ID, not 0, that contains the group. The ids of quotes
+// and claims are request IDs, and a client that knows a quote's id can take it, so it must
+// not be guessable. The engine refuses an ID that it remembers, which is too unlikely
 // to plan for. Any goroutine.
-func NewToken(group market.ShardID) uint64 {
+func NewRequestID(group market.ShardID) uint64 {
 	for {
 		var b [8]byte
 		_, _ = rand.Read(b[:]) // never fails: it ends the program instead
-		if token := market.ShardWord(group, binary.LittleEndian.Uint64(b[:])); token != 0 {
-			return token
+		if id := market.ShardWord(group, binary.LittleEndian.Uint64(b[:])); id != 0 {
+			return id
 		}
 	}
 }
 
-// claimOf returns the claim that r, which has its token, makes or names; 0 = none.
+// claimOf returns the claim that r, which has its ID, makes or names; 0 = none.
 func claimOf(r rfq.Request) market.ClaimID {
 	switch r := r.(type) {
 	case *rfq.TakeClaim:
-		return market.ClaimID(r.Token)
+		return market.ClaimID(r.RequestID)
 	case *rfq.ProvePayment:
 		return r.Claim
 	case *rfq.BeginDelivery:

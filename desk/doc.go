@@ -33,7 +33,7 @@
 // # Concurrency
 //
 // Any number of goroutines may call Do, View, Claim and Stats. Requests in flight are
-// in two tables, by token and by key, of 64 locks each. Only Run's goroutine writes,
+// in two tables, by request ID and by key, of 64 locks each. Only Run's goroutine writes,
 // one commit for a batch of events; syncs have a goroutine of their own. A waiter has
 // a channel from a pool; nothing polls.
 //

@@ -19,7 +19,7 @@ func TestClaimsOverFIX(t *testing.T) {
 	ticket := r.open(1000).ID
 	over := func(token uint64, req rfq.Request) {
 		t.Helper()
-		req.Head().Token, req.Head().Ref = token, "\x01Rclient's own"
+		req.Head().RequestID, req.Head().Ref = token, "\x01Rclient's own"
 		commands, err := engine.DeskCommands(nil, req)
 		if err != nil {
 			t.Fatal(err)

@@ -31,24 +31,24 @@ type waiter struct {
 // waiters. Without a waiter a keyed request stays in flight, because a second request
 // with the key must not be sent before the outcome is in the store.
 type inflight struct {
-	token     uint64
+	requestID uint64
 	key       rfq.IdempotencyKey
 	claim     market.ClaimID // that the request names or makes; 0 = none
 	waiters   []*waiter      // guarded by the key's shard, if it has a key
 	abandoned bool           // has no waiters, and keeps the slot of the last one
 }
 
-// table indexes the requests in flight by token and by key. The two locks of one
+// table indexes the requests in flight by request ID and by key. The two locks of one
 // request are never held together.
 type table struct {
 	slots   atomic.Int64 // taken: calls of Do, and abandoned requests
 	limit   int64
-	tokens  [shards]tokenShard
+	byID    [shards]requestShard
 	keys    [shards]keyShard
 	waiters sync.Pool
 }
 
-type tokenShard struct {
+type requestShard struct {
 	mu       sync.Mutex
 	inflight map[uint64]*inflight
 	_        [64]byte // so that no two locks share a cache line
@@ -65,8 +65,8 @@ type keyShard struct {
 
 func (t *table) init(limit int) {
 	t.limit = int64(limit)
-	for i := range t.tokens {
-		t.tokens[i].inflight = map[uint64]*inflight{}
+	for i := range t.byID {
+		t.byID[i].inflight = map[uint64]*inflight{}
 		t.keys[i].inflight = map[[16]byte]*inflight{}
 	}
 	t.waiters.New = func() any {
@@ -76,7 +76,7 @@ func (t *table) init(limit int) {
 	}
 }
 
-func (t *table) tokenShard(token uint64) *tokenShard { return &t.tokens[token%shards] }
+func (t *table) requestShard(requestID uint64) *requestShard { return &t.byID[requestID%shards] }
 
 func (t *table) keyShard(id *[16]byte) *keyShard { return &t.keys[id[0]%shards] }
 
@@ -101,32 +101,32 @@ func (t *table) release(w *waiter, slotInUse bool) {
 	t.waiters.Put(w)
 }
 
-// add makes f findable by its token.
+// add makes f findable by its request ID.
 func (t *table) add(f *inflight) {
-	s := t.tokenShard(f.token)
+	s := t.requestShard(f.requestID)
 	s.mu.Lock()
-	s.inflight[f.token] = f
+	s.inflight[f.requestID] = f
 	s.mu.Unlock()
 }
 
 // remove undoes add; false means that f's outcome has been found already.
 func (t *table) remove(f *inflight) bool {
-	s := t.tokenShard(f.token)
+	s := t.requestShard(f.requestID)
 	s.mu.Lock()
-	there := s.inflight[f.token] == f
+	there := s.inflight[f.requestID] == f
 	if there {
-		delete(s.inflight, f.token)
+		delete(s.inflight, f.requestID)
 	}
 	s.mu.Unlock()
 	return there
 }
 
-// find reports whether a call waits for the outcome of token, and which claim the
+// find reports whether a call waits for the outcome of a request, and which claim the
 // request is about.
-func (t *table) find(token uint64) (claim market.ClaimID, ok bool) {
-	s := t.tokenShard(token)
+func (t *table) find(requestID uint64) (claim market.ClaimID, ok bool) {
+	s := t.requestShard(requestID)
 	s.mu.Lock()
-	f := s.inflight[token]
+	f := s.inflight[requestID]
 	if f != nil {
 		claim, ok = f.claim, true
 	}
@@ -134,13 +134,13 @@ func (t *table) find(token uint64) (claim market.ClaimID, ok bool) {
 	return claim, ok
 }
 
-// complete gives the result to all waiters of token. If there is a key, the store
+// complete gives the result to all waiters of a request. If there is a key, the store
 // already has the answer.
-func (t *table) complete(token uint64, r *Result) {
-	s := t.tokenShard(token)
+func (t *table) complete(requestID uint64, r *Result) {
+	s := t.requestShard(requestID)
 	s.mu.Lock()
-	f := s.inflight[token]
-	delete(s.inflight, token)
+	f := s.inflight[requestID]
+	delete(s.inflight, requestID)
 	s.mu.Unlock()
 	switch {
 	case f == nil:

@@ -49,8 +49,8 @@ func (r *rig) empty() {
 }
 
 func (r *rig) underWay() (tokens, keys int) {
-	for i := range r.table.tokens {
-		s := &r.table.tokens[i]
+	for i := range r.table.byID {
+		s := &r.table.byID[i]
 		s.mu.Lock()
 		tokens += len(s.inflight)
 		s.mu.Unlock()
@@ -356,7 +356,7 @@ func TestStoreFails(t *testing.T) {
 	}
 	before := r.View().Seq
 	withdraw := &rfq.WithdrawTicket{Ticket: ticket}
-	withdraw.Token = NewToken(0)
+	withdraw.RequestID = NewRequestID(0)
 	commands, err := engine.DeskCommands(nil, withdraw)
 	if err != nil {
 		t.Fatal(err)

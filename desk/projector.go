@@ -86,10 +86,10 @@ type projector struct {
 	storeErr atomic.Pointer[error]
 }
 
-// answered is a result with the token whose waiters get it.
+// answered is a result with the request whose waiters get it.
 type answered struct {
-	token  uint64
-	result *Result
+	requestID uint64
+	result    *Result
 }
 
 func (f *projector) init(d *shared) {
@@ -326,8 +326,8 @@ func (f *projector) resetRequest() {
 func (f *projector) outcome(o *rfq.Outcome) error {
 	f.applied = f.seq
 	f.at = max(f.at, o.At)
-	claim, wanted := f.desk.table.find(o.Token)
-	keyed := f.key != nil && f.key.Token == o.Token
+	claim, wanted := f.desk.table.find(o.RequestID)
+	keyed := f.key != nil && f.key.RequestID == o.RequestID
 	if !keyed && !wanted {
 		return nil
 	}
@@ -336,7 +336,7 @@ func (f *projector) outcome(o *rfq.Outcome) error {
 		return fmt.Errorf("%w: seq %d: ticket %d is unknown: events are missing: restore the desk store from a backup", ErrLayout, f.seq, o.Ticket)
 	}
 	if wanted {
-		f.ready = append(f.ready, answered{o.Token, r})
+		f.ready = append(f.ready, answered{o.RequestID, r})
 	}
 	if keyed && !f.storeFailed() {
 		return f.fail(f.writeAnswer(r))
@@ -376,7 +376,7 @@ func (f *projector) flush(sync bool) error {
 		f.incompleteSeq.Store(0)
 		if !f.storeFailed() {
 			for i := range f.ready {
-				f.desk.table.complete(f.ready[i].token, f.ready[i].result)
+				f.desk.table.complete(f.ready[i].requestID, f.ready[i].result)
 			}
 		}
 		clear(f.ready)

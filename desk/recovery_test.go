@@ -309,7 +309,7 @@ func TestReplayOfARunningEngine(t *testing.T) {
 		if err := r.Start(replica.State.Desk().ReadModel(), replica.State.Seq()); err != nil {
 			t.Fatal(err)
 		}
-		commands, err := engine.DeskCommands(nil, &rfq.SetPair{Header: rfq.Header{Token: 1}, Pair: rfq.Pair{
+		commands, err := engine.DeskCommands(nil, &rfq.SetPair{Header: rfq.Header{RequestID: 1}, Pair: rfq.Pair{
 			Instrument: pair, Rails: market.AllRails, Source: rfq.SourceOperator, CorridorBps: 1, Via: rfq.NoInstrument,
 		}})
 		if err != nil {
@@ -439,9 +439,9 @@ func TestMissingEvents(t *testing.T) {
 		{&rfq.TicketTranche{Ticket: 1, Tranche: rfq.Tranche{ID: 0}}, true},
 		{&rfq.TicketTranche{Ticket: 1, Tranche: rfq.Tranche{ID: 1}}, false},
 		{&rfq.TicketTranche{Ticket: 1, Tranche: rfq.Tranche{ID: 2}}, false},
-		{&rfq.KeyUsed{Token: 9, Key: rfq.IdempotencyKey{ID: keyID(1)}}, false},
-		{&rfq.Outcome{Token: 9, Ticket: 2}, true},
-		{&rfq.Outcome{Token: 9, Ticket: 2, Reason: event.ReasonUnknownTicket}, false},
+		{&rfq.KeyUsed{RequestID: 9, Key: rfq.IdempotencyKey{ID: keyID(1)}}, false},
+		{&rfq.Outcome{RequestID: 9, Ticket: 2}, true},
+		{&rfq.Outcome{RequestID: 9, Ticket: 2, Reason: event.ReasonUnknownTicket}, false},
 	} {
 		if err := d.projector.apply(c.rec, 1); errors.Is(err, ErrLayout) != c.bad {
 			t.Errorf("record %d: %v", i, err)

@@ -97,7 +97,7 @@ type BuildStage uint8
 const (
 	// BuildOpen: the build waits for its taker's signature.
 	BuildOpen BuildStage = 1
-	// BuildBroadcast: the desk has promised or given its signature; the
+	// BuildBroadcast: the desk has permitted or given its signature; the
 	// transaction is being sent.
 	BuildBroadcast BuildStage = 2
 	// BuildFinalized: the transaction is in a finalized block and succeeded.

@@ -57,7 +57,7 @@ func (r *rush) clock() int64 { return second + r.requests.Load()*(second/rushWin
 
 // send submits a request until it is accepted.
 func (r *rush) send(cs *[]Command, request rfq.Request) error {
-	request.Head().Token = uint64(r.OrderIDs().Next())
+	request.Head().RequestID = uint64(r.OrderIDs().Next())
 	var err error
 	if *cs, err = DeskCommands((*cs)[:0], request); err != nil {
 		return err

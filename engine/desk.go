@@ -46,9 +46,9 @@ func DeskCommands(dst []Command, r rfq.Request) ([]Command, error) {
 	var buf [rfq.MaxRequestBytes]byte
 	data := rfq.AppendRequest(buf[:0], r)
 	if _, err := rfq.DecodeRequest(data); err != nil {
-		return dst, fmt.Errorf("request %d of kind %d: %w", r.Head().Token, r.Kind(), err)
+		return dst, fmt.Errorf("request %d of kind %d: %w", r.Head().RequestID, r.Kind(), err)
 	}
-	dst = appendPieces(dst, data, Desk, r.Head().Token)
+	dst = appendPieces(dst, data, Desk, r.Head().RequestID)
 	if requestReducesRisk(r) {
 		dst[len(dst)-1].Order.Flags = flagReducesRisk
 	}

@@ -54,7 +54,7 @@ func newDeskFlow(seed uint64) *flow {
 
 func (d *deskFlow) pack(r rfq.Request) []Command {
 	d.token++
-	r.Head().Token = d.token
+	r.Head().RequestID = d.token
 	cs, err := DeskCommands(nil, r)
 	if err != nil {
 		panic(err)

@@ -18,7 +18,7 @@ func (a arguments) deskCommands(kind string) ([]Command, error) {
 		return nil, fmt.Errorf("no request %q", kind)
 	}
 	h := r.Head()
-	h.Token, h.Operator, h.Ref = uint64(a.number("token", 0)), market.OperatorID(a.number("by", 0)), a["ref"]
+	h.RequestID, h.Operator, h.Ref = uint64(a.number("token", 0)), market.OperatorID(a.number("by", 0)), a["ref"]
 	cs, err := DeskCommands(nil, r)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func describeRecord(record rfq.Record) string {
 		if r.Reason != 0 {
 			word = r.Reason.String()
 		}
-		return fmt.Sprintf("outcome token=%d kind=%d %s", r.Token, r.Kind, word)
+		return fmt.Sprintf("outcome token=%d kind=%d %s", r.RequestID, r.Kind, word)
 	case *rfq.Ticket:
 		return fmt.Sprintf("ticket %d state=%d", r.ID, r.State)
 	case *rfq.TicketTranche:

@@ -26,7 +26,7 @@ func deskCommands(t testing.TB, r rfq.Request) []Command {
 func longRequest(token uint64) rfq.Request {
 	text := strings.Repeat("x", rfq.MaxText)
 	r := &rfq.PostTicket{Label: text, Capacities: slices.Repeat([]market.USD{market.USD(token)}, rfq.MaxTranches)}
-	r.Token, r.Ref = token, text
+	r.RequestID, r.Ref = token, text
 	return r
 }
 
@@ -46,7 +46,7 @@ func TestDeskCommands(t *testing.T) {
 	seq := uint64(7)
 	var j Assembler
 	for i, r := range everyRequest() {
-		r.Head().Token = uint64(i + 1)
+		r.Head().RequestID = uint64(i + 1)
 		if r.Kind() != everyRequest()[i].Kind() {
 			t.Fatal("not the same list")
 		}
@@ -218,7 +218,7 @@ func TestAssemblerLimit(t *testing.T) {
 func TestAssemblerNeedsConsecutivePieces(t *testing.T) {
 	var pool [][]Command
 	for i, r := range everyRequest() {
-		r.Head().Token = uint64(i + 1)
+		r.Head().RequestID = uint64(i + 1)
 		pool = append(pool, deskCommands(t, r))
 	}
 	rapid.Check(t, func(t *rapid.T) {
@@ -265,7 +265,7 @@ func TestAssemblerNeedsConsecutivePieces(t *testing.T) {
 				t.Fatalf("command %d of %v: %d bytes, incomplete %v; restored %d bytes, incomplete %v", i, marks, len(request), incomplete, len(second), secondIncomplete)
 			}
 			if whole {
-				if p, ok := rfq.PeekRequest(request); !ok || p.Token != uint64(k+1) {
+				if p, ok := rfq.PeekRequest(request); !ok || p.RequestID != uint64(k+1) {
 					t.Fatalf("another request than %d: %+v", k+1, p)
 				}
 			}

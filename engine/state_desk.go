@@ -69,7 +69,7 @@ func (s *State) deskRejection(participant market.ParticipantID) event.Reason {
 func emitDeskReference(c *Command, request []byte, out *event.Sink) {
 	if p, ok := rfq.PeekRequest(request); ok && len(p.Ref) > 0 {
 		out.Next().SetReference(c.Seq, event.Ref{
-			OrderID: market.OrderID(p.Token), Instrument: AllInstruments, Participant: c.Order.Participant,
+			OrderID: market.OrderID(p.RequestID), Instrument: AllInstruments, Participant: c.Order.Participant,
 			Origin: c.Origin, Text: p.Ref,
 		})
 	}

@@ -19,7 +19,7 @@
 //  4. A subscriber to a (symbol, channel) receives a snapshot, then updates whose prev_seq
 //     is the seq before, without gap or overlap, until the next snapshot. The shard takes
 //     the snapshot from its current view and then sends the updates after that view, so no
-//     lock is needed. A pair's tickets work the same, with a book of records for a view.
+//     lock is needed. A pair's tickets work the same, with the list of the pair's tickets in place of the view.
 //  5. After every message, a client's book of depth d equals the view's first d levels a
 //     side, and the message's checksum is that book's.
 //  6. Run never waits for a shard. A shard whose inbox overflows loses the updates in it
@@ -35,13 +35,13 @@
 //     nothing until it has caught up. Tickets and ticker count the publications of one
 //     process, and resume with a snapshot.
 //  10. Between two updates of l3 a client has the orders of the view, in the engine's priority, and
-//     the message's checksum is theirs. A view has its orders only while somebody wants them.
+//     the message's checksum is theirs. A view has its orders only while a client subscribes to l3.
 //  11. The id of a mark event is sent when all market data of the commands up to it was
 //     queued on that connection and no snapshot is missing. A client that resumes from it
 //     misses nothing; an update that it gets twice has a seq that it knows.
 //
 // A stream of server-sent events is a connection with another encoding. Shard, limits,
-// collapse and shared bytes are the WebSocket's; the reader discards the client's input.
+// snapshots in place of pending updates, and shared bytes are the WebSocket's; the reader discards the client's input.
 // Its event id is a position in the engine's order, epoch and Seq, which comes with each
 // publication to the shards and covers only complete batches. Histories keep the
 // engine_seq of each update, so that a position leads to a seq.

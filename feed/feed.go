@@ -21,7 +21,7 @@ import (
 
 // Errors of New, Run and the acceptance of a connection.
 var (
-	errNoBook   = errors.New("feed: Run was called before Begin")
+	errNotBegun = errors.New("feed: Run was called before Begin")
 	errRunTwice = errors.New("feed: Run was called twice")
 )
 
@@ -147,7 +147,7 @@ func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 // keep their sequence numbers. Begin is called once, before Run.
 func (f *Feed) Begin(book Book, epoch uint64) error {
 	if book == nil {
-		return errNoBook
+		return errNotBegun
 	}
 	f.book = book
 	f.epoch.Store(epoch)

@@ -423,7 +423,7 @@ func TestDeskEventsHaveNoTime(t *testing.T) {
 func (d *harness) deskRequest(token uint64) {
 	d.t.Helper()
 	r := &rfq.SetOperator{Of: rfq.Operator{ID: 1, Name: strings.Repeat("~", rfq.MaxText)}}
-	r.Token = token
+	r.RequestID = token
 	commands, err := engine.DeskCommands(nil, r)
 	if err == nil {
 		err = d.engine.SubmitAll(commands)

@@ -130,7 +130,7 @@ func (d *harness) post(in market.InstrumentID, dollars ...uint64) {
 // for.
 func (d *harness) ask(r rfq.Request) {
 	d.t.Helper()
-	r.Head().Token = desk.NewToken(0)
+	r.Head().RequestID = desk.NewRequestID(0)
 	commands, err := engine.DeskCommands(nil, r)
 	if err == nil {
 		err = d.engine.SubmitAll(commands)

@@ -15,7 +15,7 @@
 // and of one with a body:
 //
 //	─▶ rate limit ─▶ Bearer token ─▶ media type ─▶ Idempotency-Key ─▶ flat JSON object
-//	─▶ members ─▶ rfq.Request ─▶ desk ─▶ settlement's package ─▶ bytes
+//	─▶ members ─▶ rfq.Request ─▶ desk ─▶ transaction package ─▶ bytes
 //	           └▶ submission ─▶ settlement co-signs ───────────▶ bytes
 //
 // Every endpoint is one row that a surface's Routes returns: path, method, addresses,
@@ -50,6 +50,6 @@
 // [Options]: MaxConns, MaxConnsPerIP, MaxHeaderBytes, MaxBodyBytes, MaxClients, and the
 // four timeouts. Constants: [MaxCloseReason], standbyGrace, standbyEnd, maxCloseRead,
 // maxShardAnswer, maxForwards, maxInternalHeader; [Shards].MaxOpen. MaxConns also bounds
-// the requests that wait for the desk, which has its own limit. The package of each
+// the requests that wait for the desk, which has its own limit. The transaction package of each
 // surface names its limits.
 package httpgw

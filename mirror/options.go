@@ -79,10 +79,10 @@ type Options struct {
 	// Lookback is how far back swaps are read: at least 8 days, which is the default.
 	// Negative: to the pool's beginning.
 	Lookback time.Duration
-	// MaxUnnumbered bounds a pair's transactions that are read back, at some 300 bytes
+	// MaxPendingSwaps bounds a pair's transactions that are read back, at some 300 bytes
 	// each on disk, before their swaps get ordinals and the old ones are deleted. Swaps
 	// read from further back are counted and not published. Default 2^21.
-	MaxUnnumbered int64
+	MaxPendingSwaps int64
 	// SnapshotEvery is the interval of snapshots. Default 6 h.
 	SnapshotEvery time.Duration
 	// Now is the clock. Default time.Now.
@@ -113,8 +113,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("%w: Commitment %d: unknown", ErrOptions, o.Commitment)
 	case o.MaxAttempts < 0 || o.MaxAttempts > MaxAttempts:
 		return fmt.Errorf("%w: MaxAttempts %d: must be 0 to %d", ErrOptions, o.MaxAttempts, MaxAttempts)
-	case o.MaxUnnumbered < 0:
-		return fmt.Errorf("%w: MaxUnnumbered %d: must be 0 or more", ErrOptions, o.MaxUnnumbered)
+	case o.MaxPendingSwaps < 0:
+		return fmt.Errorf("%w: MaxUnnumbered %d: must be 0 or more", ErrOptions, o.MaxPendingSwaps)
 	case o.Lookback > 0 && o.Lookback < minLookback:
 		return fmt.Errorf("%w: Lookback %v: must be at least %v", ErrOptions, o.Lookback, minLookback)
 	}
@@ -184,7 +184,7 @@ func (o Options) withDefaults() Options {
 	o.SnapshotEvery = cmp.Or(o.SnapshotEvery, 6*time.Hour)
 	o.StaleAfter = cmp.Or(o.StaleAfter, 3*o.Every)
 	o.Commitment = cmp.Or(o.Commitment, rpc.Confirmed)
-	o.MaxUnnumbered = cmp.Or(o.MaxUnnumbered, 1<<21)
+	o.MaxPendingSwaps = cmp.Or(o.MaxPendingSwaps, 1<<21)
 	o.MaxSpread = cmp.Or(o.MaxSpread, 150)
 	o.MaxAttempts = cmp.Or(o.MaxAttempts, 5)
 	if o.Now == nil {

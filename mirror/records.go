@@ -202,7 +202,7 @@ func (r *records) traces(run uint32, from, to int64, f func(at int64, t *Trace, 
 	err := kv.Each(r.kv, r.traceKey(run, from), r.traceKey(run, to), func(key, value []byte) error {
 		t, failed, err := decodeTrace(value)
 		if err == nil && binary.BigEndian.Uint64(key[len(key)-8:])^1<<63 != uint64(at) {
-			err = fmt.Errorf("%w: trace %d is missing", ErrRecord, at)
+			err = fmt.Errorf("%w: transaction %d of the run is missing", ErrRecord, at)
 		}
 		if err != nil {
 			return err
@@ -214,7 +214,7 @@ func (r *records) traces(run uint32, from, to int64, f func(at int64, t *Trace, 
 		return nil
 	})
 	if err == nil && at < to && !enough {
-		err = fmt.Errorf("%w: trace %d is missing", ErrRecord, at)
+		err = fmt.Errorf("%w: transaction %d of the run is missing", ErrRecord, at)
 	}
 	return storeError(err)
 }

@@ -84,14 +84,14 @@ func TestServiceNewBeforeOld(t *testing.T) {
 	})
 }
 
-// TestServiceMaxUnnumbered: of an endless past only the limit is kept, and all of it is
+// TestServiceMaxPendingSwaps: of an endless past only the limit is kept, and all of it is
 // counted. Swaps beyond the limit are not published.
-func TestServiceMaxUnnumbered(t *testing.T) {
+func TestServiceMaxPendingSwaps(t *testing.T) {
 	for more := range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			const most = 64*4 - 1 // it is looked at after 64 steps, of which one is a list
 			r := newRig(t, 1)
-			r.o.Lookback, r.o.MaxUnnumbered = -1, most
+			r.o.Lookback, r.o.MaxPendingSwaps = -1, most
 			for range most - 2 + 65*more {
 				r.chain.act(func(s *scene) { s.buy(1, 1, 3) })
 				await.VirtualSleep(t, 2*time.Hour)

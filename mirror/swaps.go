@@ -230,7 +230,7 @@ func (s *swapTracker) beginRun() error {
 // publishTrades numbers swaps and submits those with ordinals to the engine.
 func (s *swapTracker) publishTrades() error {
 	done, exhausted := s.backfill.PastRead()
-	full := s.head.Next-s.head.First >= s.o.MaxUnnumbered
+	full := s.head.Next-s.head.First >= s.o.MaxPendingSwaps
 	// Once the run has its first ordinal, older swaps get none.
 	for h := &s.head; done || exhausted || full || h.NumberedTo > math.MinInt64; {
 		from := max(h.NumberedTo, h.First)

@@ -18,7 +18,7 @@ func deskWorkload(t testing.TB, n int, seed uint64) []engine.Command {
 	token := uint64(0)
 	request := func(r rfq.Request) {
 		token++
-		r.Head().Token = token
+		r.Head().RequestID = token
 		var err error
 		if commands, err = engine.DeskCommands(commands, r); err != nil {
 			t.Fatal(err)

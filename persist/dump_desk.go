@@ -49,7 +49,7 @@ func appendRequest(dst, data []byte) []byte {
 	o := object{append(dst, `{"kind":"`...)}
 	o.dst = append(append(o.dst, requestName(r.Kind())...), '"')
 	head := r.Head()
-	o.number("token", head.Token)
+	o.number("token", head.RequestID)
 	o.present("operator", uint64(head.Operator))
 	if head.Key != (rfq.IdempotencyKey{}) {
 		o.hex("key", head.Key.ID[:])

@@ -22,7 +22,7 @@ func sampleRequests() []struct {
 	request rfq.Request
 	want    string
 } {
-	head := rfq.Header{Token: 1<<40 + 5, Operator: 2, Key: rfq.IdempotencyKey{ID: [16]byte{0xab}, Body: [8]byte{7: 0xcd}}, Ref: `a"b`}
+	head := rfq.Header{RequestID: 1<<40 + 5, Operator: 2, Key: rfq.IdempotencyKey{ID: [16]byte{0xab}, Body: [8]byte{7: 0xcd}}, Ref: `a"b`}
 	policy := rfq.Policy{
 		QuoteTTL: 15e9, ClaimTTL: 300e9, LateWindow: 0, FeeBps: 500, Discounts: [market.FillCount]uint16{1, 2, 3, 4, 5, 6},
 		WalletClaims: 9, USDCMint: address(1), PayTo: [market.RailCount]market.Address{market.RailSOL: address(2)},
@@ -157,7 +157,7 @@ const wantDeskDump = `{"seq":2,"frame":2,"at":5,"time":"1970-01-01T00:00:00.0000
 // if it begins inside the request, and marks an incomplete one.
 func TestDumpJoinsRequests(t *testing.T) {
 	r := &rfq.PostTicket{Label: "a block of some length", Capacities: slices.Repeat([]market.USD{250e6}, 15)}
-	r.Token, r.Operator = 9, 1
+	r.RequestID, r.Operator = 9, 1
 	commands, err := engine.DeskCommands(nil, r)
 	if err != nil || len(commands) != 3 {
 		t.Fatalf("%d commands: %v", len(commands), err)

@@ -61,10 +61,10 @@ func (b *backups) wait() { b.running.Lock() }
 // that follow the journal are copied first, so that the copied journal has every command
 // that they have seen. A restored service replays the rest to them.
 //
-// Settlement's store is copied after the journal. The journal has the promise of every
-// signature and the store has the signed bytes, so each promise in the copy finds its
+// Settlement's store is copied after the journal. The journal has the permission for every
+// signature and the store has the signed bytes, so each permission in the copy finds its
 // bytes; otherwise it would look interrupted, which costs a search of the chain. Bytes
-// without their promise are harmless. The treasury's cursors are those from before the
+// without their permission are harmless. The treasury's cursors are those from before the
 // journal was copied: payments that arrived meanwhile are in no copied journal.
 func (b *backups) run(ctx context.Context, target string) (err error) {
 	if !b.running.TryLock() {

@@ -31,7 +31,7 @@ type clockGuard struct {
 		Changed() <-chan struct{}
 		Run(ctx context.Context) error
 	}
-	desk requester        // nil: the desk is not enabled, so nothing is promised
+	desk requester        // nil: the desk is not enabled, so it makes no quote, claim or signature
 	view func() *rfq.View // of the desk
 	log  *slog.Logger
 }
@@ -68,7 +68,7 @@ func (g *clockGuard) Run(ctx context.Context) error {
 func (g *clockGuard) follow() (done bool) {
 	jump := g.clock.Jump()
 	if jump != 0 {
-		g.log.Error("wall clock jumped: nothing new is promised until it agrees with the engine's time", "wall_ahead", jump)
+		g.log.Error("wall clock jumped: no quote, claim or signature is made until it agrees with the engine's time", "wall_ahead", jump)
 	}
 	if g.desk == nil {
 		return true
@@ -97,9 +97,9 @@ func (g *clockGuard) lock(locked bool) (done bool) {
 	result, err := g.desk.Do(&rfq.SetLock{Scope: rfq.LockClock, Locked: locked, Reason: clockLockReason})
 	switch {
 	case err != nil:
-		g.log.Warn("changing the lock of the clock failed", "locked", locked, "error", err)
+		g.log.Warn("locking or unlocking the desk for the clock jump failed", "locked", locked, "error", err)
 	case result.Reason != 0:
-		g.log.Warn("desk refused to change the lock of the clock", "locked", locked, "reason", result.Reason.String())
+		g.log.Warn("desk refused the lock for the clock jump", "locked", locked, "reason", result.Reason.String())
 	}
 	return err == nil && result.Reason == 0
 }
@@ -109,7 +109,7 @@ func (g *clockGuard) collector() prometheus.Collector {
 	type reading struct{ jump, jumps float64 }
 	read := func() reading { return reading{g.clock.Jump().Seconds(), float64(g.clock.Jumps())} }
 	return admin.NewMetrics("blockdesk_clock_", read).
-		Gauge("jump_seconds", "How far the wall clock is ahead of the engine's time; 0 within a second. Otherwise nothing new is promised.",
+		Gauge("jump_seconds", "How far the wall clock is ahead of the engine's time; 0 within a second. While it is not 0, the desk makes no quote, claim or signature.",
 			func(r *reading) float64 { return r.jump }).
 		Counter("jumps_total", "How often the wall clock has jumped since the start.", func(r *reading) float64 { return r.jumps })
 }

@@ -37,7 +37,7 @@ func (d *machineDesk) Do(r rfq.Request) (*desk.Result, error) {
 	defer d.mu.Unlock()
 	d.seq++
 	d.token++
-	r.Head().Token = d.token
+	r.Head().RequestID = d.token
 	d.out.Reset()
 	d.m.Apply(rfq.AppendRequest(nil, r), rfq.Stamp{Seq: d.seq, At: time.Now().UnixNano()}, nil, d.out)
 	result := &desk.Result{}

@@ -64,7 +64,7 @@ func (s *Service) open(ctx context.Context) error {
 	if s.settlement != nil {
 		s.settlement.start(state, lostSince(state, s.o.Reconcile), s.cfg.ChainHosts())
 	} else if n := unsettled(state.Desk()); n > 0 && s.cfg.RFQ.Enabled {
-		s.log.Warn("unsettled claims: chain.rpc_urls is empty", "claims", n)
+		s.log.Warn("claims cannot be settled because chain.rpc_urls is empty: set it", "claims", n)
 	}
 	if s.mirror, err = openMirror(s.cfg, s.instruments, s.eng, s.feed, state, s.storage.Mirror, s.log); err != nil {
 		return fmt.Errorf("mirror: %w", err)

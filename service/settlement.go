@@ -218,7 +218,7 @@ func (p *settlement) sources() admin.SettlementSources {
 		Chain: p.chainHealth, Money: p.MoneyCounts, Tokens: p.access.Live, SignerLimits: p.SignerLimits,
 		Counts: admin.NewMetrics("blockdesk_settlement_", p.Settlement.Counts).
 			Counter("packages_total", "Transactions built for clients.", func(c *settle.Counts) float64 { return float64(c.Built) }).
-			Counter("refused_total", "Submits and packages that a guard has refused.", func(c *settle.Counts) float64 { return float64(c.Refused) }).
+			Counter("refused_total", "Submissions and builds refused because price, balance, lock or terms did not fit.", func(c *settle.Counts) float64 { return float64(c.Refused) }).
 			Counter("cosigned_total", "Atomic transactions that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Cosigned) }).
 			Counter("deliveries_total", "Deliveries that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Delivered) }).
 			Counter("settled_total", "Claims that were settled.", func(c *settle.Counts) float64 { return float64(c.Settled) }).

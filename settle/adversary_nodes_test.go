@@ -24,25 +24,25 @@ import (
 const firmBps = 100
 
 // notary stands between settlement and the desk. It knows the prices, which move only by
-// its hand, and holds each promise of a signature against them, without the desk's
+// its hand, and holds each permission to sign against them, without the desk's
 // arithmetic.
 type notary struct {
 	t  *testing.T
 	mu sync.Mutex
 	// anchor of both pairs and sol are dollars; 0: there is no price.
 	anchor, sol float64
-	// asked are the promises that were asked for before: what the desk repeats, it checks no
+	// asked are the permissions that were asked for before: what the desk repeats, it checks no
 	// more.
-	asked map[promise]bool
+	asked map[permission]bool
 }
 
-type promise struct {
+type permission struct {
 	claim market.ClaimID
 	proof [32]byte
 }
 
 func newNotary(t *testing.T) *notary {
-	return &notary{t: t, anchor: 1, sol: 150, asked: map[promise]bool{}}
+	return &notary{t: t, anchor: 1, sol: 150, asked: map[permission]bool{}}
 }
 
 // wrap returns the desk as settlement sees it.
@@ -63,7 +63,7 @@ func (n *notary) move(l *life, anchor, sol market.USDPrice) {
 	n.anchor, n.sol = float64(anchor)/1e9, float64(sol)/1e9
 }
 
-// beyond reports whether the prices refuse a promise for a claim, which was made at a
+// beyond reports whether the prices refuse permission for a claim, which was made at a
 // dollar, and at 150 dollars a SOL.
 func (n *notary) beyond(rail market.Rail) bool {
 	moved := n.anchor
@@ -79,12 +79,12 @@ type notarized struct {
 }
 
 func (d notarized) Do(r rfq.Request) (*desk.Result, error) {
-	var p promise
+	var p permission
 	switch r := r.(type) {
 	case *rfq.BeginDelivery:
-		p = promise{r.Claim, r.Proof}
+		p = permission{r.Claim, r.Proof}
 	case *rfq.CosignClaim:
-		p = promise{r.Claim, r.Proof}
+		p = permission{r.Claim, r.Proof}
 	default:
 		return d.Desk.Do(r)
 	}

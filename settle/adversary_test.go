@@ -28,7 +28,7 @@ import (
 // clock that jumps ahead; a process that is killed again and again, with part of what was
 // not synced lost; an operator who locks, unlocks and pays back all the time. After each
 // round a ledger that the program has no part in reconciles chain, journal and lists to
-// the atom, and nothing was promised while the price was beyond firm_bps.
+// the atom, and nothing was permitted while the price was beyond firm_bps.
 // ADVERSARY_ROUNDS says how many rounds: make adversary ROUNDS=200.
 func TestAdversary(t *testing.T) {
 	rounds := 3
@@ -380,7 +380,7 @@ func (a *adversary) reconcile() {
 			want["desk"+rail] -= int64(p.refunded)
 		}
 		settled := claim.State == rfq.ClaimSettled
-		// A promise whose signature a crash has lost is released once it can land no more.
+		// A permission whose signature a crash has lost is released once it can land no more.
 		lost := b.kind == submits && len(a.died) > 0 && claim.State == rfq.ClaimReleased
 		switch {
 		case settled && !b.kind.mayBeServed(), b.kind.mayBeServed() && !settled && !lost && !a.moving && !a.jumps,

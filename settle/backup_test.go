@@ -78,7 +78,7 @@ func TestOldBackupDelivers(t *testing.T) {
 }
 
 // TestLostPromise: an atomic claim was settled, and the journal has lost the desk's
-// promise. The signed transaction is found; if the claim has ended meanwhile, it
+// permission. The signed transaction is found; if the claim has ended meanwhile, it
 // becomes an unmatched payment for a person.
 func TestLostPromise(t *testing.T) {
 	c := startChain(t)

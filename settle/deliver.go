@@ -82,7 +82,7 @@ func (d *deliveries) adopt(m *broadcast.Missing, track func() error) error {
 	return track()
 }
 
-// deliverNew builds, checks, promises, signs, stores and sends a delivery.
+// deliverNew builds, checks, gets permission, signs, stores and sends a delivery.
 func (d *deliveries) deliverNew(ctx context.Context, c *rfq.Claim) error {
 	base, err := d.builder.base(&c.Terms)
 	if err != nil {
@@ -99,14 +99,14 @@ func (d *deliveries) deliverNew(ctx context.Context, c *rfq.Claim) error {
 	if err := d.guard.delivery(ctx, c, u); err != nil {
 		return err
 	}
-	promised, err := cosign.AuthorizeDelivery(d.desk, c.ID, u)
+	permitted, err := cosign.AuthorizeDelivery(d.desk, c.ID, u)
 	if refused := (*cosign.Refused)(nil); errors.As(err, &refused) {
 		return d.refused(c.ID, refused.Outcome.Reason, err)
 	}
 	if err != nil {
 		return err
 	}
-	t, err := d.key.sign(context.WithoutCancel(ctx), promised, hash.LastValidBlockHeight)
+	t, err := d.key.sign(context.WithoutCancel(ctx), permitted, hash.LastValidBlockHeight)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func guarded(id market.ClaimID, r event.Reason) error {
 	return &deliveryProblem{r.String(), claimError(id, fmt.Errorf("%w: %s", ErrRefused, r))}
 }
 
-// deskKey signs what the desk has promised, and stores the result.
+// deskKey signs what the desk has permitted, and stores the result.
 type deskKey struct {
 	*env
 	timeout time.Duration
@@ -157,10 +157,10 @@ type deskKey struct {
 
 // sign returns a signed transaction once it is on disk. Errors: [ErrSigner], errors
 // of package store.
-func (k *deskKey) sign(ctx context.Context, promised cosign.Authorized, lastValid uint64) (store.Transaction, error) {
+func (k *deskKey) sign(ctx context.Context, permitted cosign.Authorized, lastValid uint64) (store.Transaction, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
-	signed, err := promised.Sign(ctx, k.signer)
+	signed, err := permitted.Sign(ctx, k.signer)
 	if err != nil {
 		return store.Transaction{}, fmt.Errorf("%w: %w", ErrSigner, err)
 	}

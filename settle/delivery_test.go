@@ -169,7 +169,7 @@ func TestDeliveryTries(t *testing.T) {
 	}
 }
 
-// TestDeliverySignerAway: a delivery that was promised and not signed expires when
+// TestDeliverySignerAway: a delivery that was permitted and not signed expires when
 // it could not land any more, and another one is made.
 func TestDeliverySignerAway(t *testing.T) {
 	c := startChain(t)

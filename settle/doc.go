@@ -1,6 +1,6 @@
 // Package settle settles the desk's claims on Solana: it builds what a client signs,
 // countersigns it, delivers the tokens that were paid for, and records in the desk
-// how each transaction ended. The packages below it each keep one promise:
+// how each transaction ended. Each package below it has one task:
 //
 //	binding    ties a transaction to its claim
 //	cosign     what may be signed with the desk's key, and who holds the key
@@ -21,8 +21,8 @@
 //
 //  1. No token of the desk leaves before its payment: an atomic transaction pays
 //     in the same instant, and a delivery is signed only for a claim that is paid.
-//  2. The desk's key signs only what the engine has durably allowed, by the
-//     message's hash: the types of package cosign allow nothing else.
+//  2. The desk's key signs only what the engine has durably permitted, by the
+//     message's hash: the types of package cosign make nothing else possible.
 //  3. A signed transaction is on disk before it is sent or handed out.
 //  4. At most one atomic message is ever signed for a claim. A delivery is signed
 //     only after each earlier one is known to have ended without delivering.
@@ -34,7 +34,7 @@
 // # An atomic claim, and what a crash leaves
 //
 //	    step                              a crash right after it
-//	1   build stored                      the claim keeps its package
+//	1   build stored                      the claim keeps its build
 //	2   taker's signature, claim, block   nothing has happened
 //	    height and simulation checked
 //	3   CosignClaim durable               Start finds it cosigned without bytes. A
@@ -73,8 +73,8 @@
 //	    simulation checked
 //	3   unsigned transaction stored       Start finds it: step 4, or, if it can hardly land
 //	                                      any more, the tracker waits for that: 9
-//	4   BeginRefund durable, for each     as 3: the promises are repeated. If the desk
-//	    of its payments                   refuses one, nothing is signed
+//	4   BeginRefund durable, for each     as 3: permission is asked for again. If the
+//	    of its payments                   desk refuses one, nothing is signed
 //	5   signed                            as 3: signing again gives the same signature
 //	6   signed bytes stored               Start finds the bytes and sends them
 //	7   sent, repeatedly                  as 6: the same bytes land once
@@ -96,7 +96,7 @@
 // made, each stored delivery whose end was not seen since the start is begun and
 // tracked again, and the chain is searched by the claim's reference for a delivery
 // that the store lacks. So an old backup of the journal or the store costs time, not
-// tokens. An atomic transaction whose promise the journal has lost is found by
+// tokens. An atomic transaction whose permission the journal has lost is found by
 // recovery. A settlement on the chain that the desk can no longer record becomes an
 // unmatched payment. A refund is listed only after an audit, which searches for a
 // delivery in the same way.
@@ -120,14 +120,14 @@
 //
 // # Concurrency
 //
-// The work on a claim holds one lock of a striped table: making its package, its
+// The work on a claim holds one lock of a striped table: making its build, its
 // submissions, and the worker that resumes it. A job belongs to at most one worker at
 // a time. The table of jobs has a mutex that is never held during a call. Every method
 // but New and Start may be called from any goroutine while Run runs.
 //
 // # Cost
 //
-// A package costs one derivation of accounts and one commit. A submission costs one
+// A build costs one derivation of accounts and one commit. A submission costs one
 // simulation by a node, one request of the desk and one sync. A delivery costs one
 // call of every node before it is signed, the search, and the simulation by one. The benchmarks
 // have the times.
@@ -139,7 +139,7 @@
 // claims and refunds: rfq.MaxClaims, rfq.MaxRefunds.
 //
 // Time passes between the desk's rules and the block: a price that moves, or a lock that
-// comes, after the promise does not stop the transaction. A stranger who names a claim's
+// comes, after the permission does not stop the transaction. A stranger who names a claim's
 // reference often enough hides an old delivery from the search; the search matters only
 // after the restore of a backup. If the signer is down for longer than a blockhash's
 // life, each paid claim has one delivery that expires, and waits for that.

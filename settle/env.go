@@ -58,8 +58,8 @@ type counters struct {
 
 // Counts are totals since the start.
 type Counts struct {
-	Built     uint64 // packages
-	Refused   uint64 // submissions and packages, by a guard
+	Built     uint64 // transaction packages
+	Refused   uint64 // submissions and transaction packages, by a guard
 	Cosigned  uint64 // atomic transactions that the desk has signed
 	Delivered uint64 // deliveries that the desk has signed
 	Settled   uint64 // claims

@@ -9,11 +9,11 @@ import (
 var (
 	// ErrOptions means that an option is invalid.
 	ErrOptions = errors.New("settle: invalid options")
-	// ErrNotReady means that no package can be built now; the text says what is missing.
+	// ErrNotReady means that no transaction package can be built now; the text says what is missing.
 	ErrNotReady = errors.New("settle: settlement is not ready")
 	// ErrChain means that no node gave a usable answer. Nothing has been signed.
 	ErrChain = errors.New("settle: the Solana nodes gave no usable answer")
-	// ErrSigner means that the signer gave no valid signature. The desk's promise
+	// ErrSigner means that the signer gave no valid signature. The desk's permission
 	// stands, and the same submission again continues from there.
 	ErrSigner = errors.New("settle: the signer did not sign")
 	// ErrRefused means that the desk's rules refuse a request; the text has the reason.

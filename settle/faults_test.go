@@ -89,7 +89,7 @@ func (f *chainFault) run(t *testing.T, l *life, i int) {
 	})
 }
 
-// TestChainDown: nothing is signed and nothing promised while the chain cannot be
+// TestChainDown: nothing is signed and nothing permitted while the chain cannot be
 // asked.
 func TestChainDown(t *testing.T) {
 	c := startChain(t)

@@ -13,8 +13,8 @@ import (
 	"blockdesk/settle/store"
 )
 
-// guard checks the conditions for a promise of the desk's signature. The engine
-// checks the desk's own rules (price, locks, state) again with the promise.
+// guard checks the conditions for permission to sign with the desk's key. The engine
+// checks the desk's own rules (price, locks, state) again with the permission.
 type guard struct {
 	*env
 	builder       *builder
@@ -30,7 +30,7 @@ func (g *guard) countersignature(ctx context.Context, b *store.Build, signed *co
 		return err
 	case claim == nil:
 		return g.counts.refuse(b.Claim, desk.RefusalExpired)
-	case claim.State == rfq.ClaimCosigned && claim.Proof == signed.Hash(): // promised, but not signed
+	case claim.State == rfq.ClaimCosigned && claim.Proof == signed.Hash(): // permitted, but not signed
 	case claim.State != rfq.ClaimReserved:
 		return g.counts.refuse(b.Claim, refusalOfState(claim.State))
 	}

@@ -256,7 +256,7 @@ func (d *shownDesk) View() *rfq.View {
 
 // TestOtherBase: a build that delivers another mint than the pair's of today is
 // refused, and so is one whose pair is not shown; no signature is made. The engine
-// lets no pair change its mint while anything of it is promised.
+// lets no pair change its mint while anything of it is permitted.
 func TestOtherBase(t *testing.T) {
 	c := startChain(t)
 	shown := new(shownDesk)
@@ -287,7 +287,7 @@ func TestOtherBase(t *testing.T) {
 		t.Errorf("no pair: %v", err)
 	}
 	if state := l.claim(claim.ID).State; state != rfq.ClaimReserved || signer.calls.Load() != 0 {
-		t.Fatalf("promised: %d", state)
+		t.Fatalf("permitted: %d", state)
 	}
 	shown.view.Store(nil)
 	l.ready()

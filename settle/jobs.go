@@ -23,7 +23,7 @@ const (
 	laterPause = 25 * time.Millisecond
 )
 
-// job is a claim that needs work: it is paid, or its transaction is promised and
+// job is a claim that needs work: it is paid, or its transaction is permitted and
 // has not ended.
 type job struct {
 	claim   rfq.Claim // its newest record
@@ -138,7 +138,7 @@ func (w *jobs) wakeOne() {
 	}
 }
 
-// pause returns how long a job waits after its failures. A claim with a promised
+// pause returns how long a job waits after its failures. A claim with a permitted
 // transaction does not wait.
 func (w *jobs) pause(j *job) time.Duration {
 	if j.failures == 0 || j.claim.State != rfq.ClaimPaid {

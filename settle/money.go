@@ -18,7 +18,7 @@ import (
 //
 // The delivery of a claim is failing as soon as a cause is known that needs a person (a
 // lock, a price, a balance, an account, MaxDeliveryAttempts), or when Options.FailingAfter
-// has passed since its payment or its promise. The outcome of a
+// has passed since its payment or its permission. The outcome of a
 // transaction is unknown if it can no longer land and the nodes cannot say whether it
 // has landed.
 func (o *operations) Money(kind desk.MoneyKind, after desk.MoneyCursor, limit int) ([]desk.MoneyItem, error) {
@@ -153,7 +153,7 @@ func (o *operations) listUnknown(after market.ClaimID, limit int) (out []desk.Mo
 	return out, nil
 }
 
-// hasTransactionOut reports whether the claim has a promised transaction that has
+// hasTransactionOut reports whether the claim has a permitted transaction that has
 // not ended. The claim may be nil.
 func hasTransactionOut(c *rfq.Claim) bool {
 	return c != nil && (c.State == rfq.ClaimCosigned || c.State == rfq.ClaimDelivering)

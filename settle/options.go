@@ -40,7 +40,7 @@ type Options struct {
 	// Extensions are the token extensions that a mint may have. Default
 	// token.Harmless.
 	Extensions token.Extensions
-	// SyncBuilds syncs a package to disk before it is handed out, instead of soon
+	// SyncBuilds syncs a transaction package to disk before it is handed out, instead of soon
 	// after. Set it in durability mode sync.
 	SyncBuilds bool
 	// Deliverers is how many claims are delivered at the same time, 1 to

@@ -32,12 +32,12 @@ type packages struct {
 
 // Package returns what the client signs to settle a claim that has just been
 // reserved: the wallet's payment, or, of an atomic claim, both legs in one
-// transaction, whose fee payer pays; 0 is desk.DeskPays. The first package of a
+// transaction, whose fee payer pays; 0 is desk.DeskPays. The first transaction package of a
 // claim is stored until FreshPackage replaces it, whatever payer later calls name. Package does not sign,
 // and needs the chain only for a blockhash, which is usually cached.
 //
 // Errors: *[desk.Refusal] with RefusalExpired if the claim's time was up before it had
-// a package, or with RefusalUnbuildable, after which the claim is released; [ErrNotReady]; [ErrChain]; ctx.Err(); errors
+// a transaction package, or with RefusalUnbuildable, after which the claim is released; [ErrNotReady]; [ErrChain]; ctx.Err(); errors
 // of package store.
 func (p *packages) Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error) {
 	unlock, err := p.locks.lock(ctx, c.ID)
@@ -57,12 +57,12 @@ func (p *packages) Package(ctx context.Context, c *rfq.Claim, payer desk.FeePaye
 	return packageOf(b)
 }
 
-// FreshPackage returns a package with a newer blockhash for a claim that is reserved and
+// FreshPackage returns a transaction package with a newer blockhash for a claim that is reserved and
 // not past its deadline. It replaces the stored one, also as what an atomic claim's taker
 // submits. A client that has sent the old one must not sign the new one before the old one
 // is known to have expired: of two payments one is due for refund.
 //
-// Errors: [desk.ErrUnknownBuild] if the claim has no package yet; *[desk.Refusal] with
+// Errors: [desk.ErrUnknownBuild] if the claim has no transaction package yet; *[desk.Refusal] with
 // RefusalAlreadySettled or RefusalExpired if the claim has moved on; [ErrNotReady];
 // [ErrChain]; ctx.Err(); errors of the desk and of package store.
 func (p *packages) FreshPackage(ctx context.Context, id market.ClaimID) (desk.Package, error) {
@@ -101,7 +101,7 @@ func (p *packages) FreshPackage(ctx context.Context, id market.ClaimID) (desk.Pa
 	return packageOf(b)
 }
 
-// build builds a claim's first package and stores it. A claim for which that can never
+// build builds a claim's first transaction package and stores it. A claim for which that can never
 // work is released at once.
 func (p *packages) build(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (*store.Build, error) {
 	if p.now() >= c.Deadline {

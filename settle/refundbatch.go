@@ -195,7 +195,7 @@ func (r *refunder) usdc() (token.Checked, error) {
 	return r.builder.chain.mint(v.Policy.USDCMint)
 }
 
-// pay builds, simulates, stores, promises, signs, stores and sends one transaction for a
+// pay builds, simulates, stores, gets permission, signs, stores and sends one transaction for a
 // batch.
 func (r *refunder) pay(ctx context.Context, batch []rfq.Payment) {
 	u, lastValid, err := r.buildRefund(ctx, batch)

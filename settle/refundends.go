@@ -15,7 +15,7 @@ import (
 	"blockdesk/settle/store"
 )
 
-// advance continues with a stored transaction of refunds: the desk's promise, the signature,
+// advance continues with a stored transaction of refunds: the desk's permission, the signature,
 // the tracker. fresh means that this process has just made it, so it is not signed. A
 // transaction that cannot go on now stays open and is tried again.
 func (r *refunder) advance(ctx context.Context, x *store.Refund, fresh bool) {
@@ -25,7 +25,7 @@ func (r *refunder) advance(ctx context.Context, x *store.Refund, fresh bool) {
 	case err == nil:
 		return
 	case fresh && (errors.As(err, &refused) || errors.Is(err, cosign.ErrRefundTerms)):
-		// Only a promise for all payments leads to a signature.
+		// Only permission for all payments leads to a signature.
 		r.log.Warn("desk refused a refund", "error", err)
 		if err = r.recordRefund(&broadcast.Result{Kind: cosign.Refund, Hash: x.Hash, End: broadcast.Expired}); err == nil {
 			return
@@ -51,7 +51,7 @@ func (r *refunder) advance(ctx context.Context, x *store.Refund, fresh bool) {
 // [ErrChain]; errors of package store and of the tracker.
 func (r *refunder) tryAdvance(ctx context.Context, x *store.Refund) error {
 	if x.State == store.RefundSigned {
-		r.promiseAgain(x)
+		r.permitAgain(x)
 		return r.tracker.Track(x.Transaction())
 	}
 	newest, err := r.builder.chain.blockhash(ctx)
@@ -65,11 +65,11 @@ func (r *refunder) tryAdvance(ctx context.Context, x *store.Refund) error {
 	if v == nil {
 		return errNoView
 	}
-	promised, err := cosign.AuthorizeRefund(r.desk, x.Operator, x.Raw, v.Policy.USDCMint)
+	permitted, err := cosign.AuthorizeRefund(r.desk, x.Operator, x.Raw, v.Policy.USDCMint)
 	if err != nil {
 		return err
 	}
-	signed, err := r.key.refund(ctx, promised)
+	signed, err := r.key.refund(ctx, permitted)
 	if err != nil {
 		return err
 	}
@@ -77,20 +77,20 @@ func (r *refunder) tryAdvance(ctx context.Context, x *store.Refund) error {
 	return r.tracker.Track(signed.Transaction())
 }
 
-// refund signs refunds that the desk has promised, and stores the result.
-func (k *deskKey) refund(ctx context.Context, promised cosign.AuthorizedRefund) (*store.Refund, error) {
+// refund signs refunds that the desk has permitted, and stores the result.
+func (k *deskKey) refund(ctx context.Context, permitted cosign.AuthorizedRefund) (*store.Refund, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.timeout)
 	defer cancel()
-	signed, err := promised.Sign(ctx, k.signer)
+	signed, err := permitted.Sign(ctx, k.signer)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSigner, err)
 	}
 	return k.store.Refunds.Sign(signed, k.now())
 }
 
-// promiseAgain repeats the promise for a signed transaction, whose record a crash in mode
+// permitAgain repeats the permission for a signed transaction, whose record a crash in mode
 // interval may have lost.
-func (r *refunder) promiseAgain(x *store.Refund) {
+func (r *refunder) permitAgain(x *store.Refund) {
 	for i := range x.Items {
 		result, err := r.desk.Do(&rfq.BeginRefund{Header: rfq.Header{Operator: x.Operator}, Signature: x.Items[i].Payment, Proof: x.Hash})
 		if err == nil && result.Reason != 0 {
@@ -133,7 +133,7 @@ func (r *refunder) adoptOrphan(p rfq.Payment) bool {
 		err = r.recordPayment(&broadcast.Result{Hash: x.Hash, End: broadcast.Expired}, p.Signature)
 	}
 	if err != nil {
-		r.log.Warn("refund whose transaction the store lacks", "payment", solana.Signature(p.Signature).String(), "error", err)
+		r.log.Warn("the store lacks the transaction of an open refund, and its end could not be looked up: trying again", "payment", solana.Signature(p.Signature).String(), "error", err)
 	}
 	return err == nil
 }
@@ -192,7 +192,7 @@ func (r *refundOrders) recordRefund(end *broadcast.Result) error {
 		}
 		err := r.store.Refunds.End(end.Hash, state, r.now())
 		if errors.Is(err, store.ErrConflict) {
-			r.log.Error("refund has ended in another way before", "refund", end.Hash.String(), "end", end.End.String())
+			r.log.Error("another end of this refund is already stored: it stays", "refund", end.Hash.String(), "end", end.End.String())
 			err = nil
 		}
 		if err != nil {

@@ -13,14 +13,14 @@ import (
 	"blockdesk/settle/cosign"
 )
 
-// resumer gives the tracker the transactions that the desk has promised.
+// resumer gives the tracker the transactions that the desk has permitted.
 type resumer struct {
 	*env
 	tracker *broadcast.Tracker
 	locks   *claimLocks
 }
 
-// resume tracks a claim's promised transaction: its signed bytes are sent, or, if
+// resume tracks a claim's permitted transaction: its signed bytes are sent, or, if
 // there are none, the tracker waits until they can no longer land. Nothing changes
 // for a transaction that is tracked already, or that has ended since c was read.
 func (r *resumer) resume(c *rfq.Claim, kind cosign.Kind, lastValid uint64) error {
@@ -40,12 +40,12 @@ func (r *resumer) resume(c *rfq.Claim, kind cosign.Kind, lastValid uint64) error
 	}
 	return r.tracker.Await(broadcast.Missing{
 		Claim: c.ID, Kind: kind, Hash: c.Proof, Reference: binding.Reference(c.ID), LastValid: lastValid,
-		// A promise may have been repeated after its transaction landed.
+		// Permission may have been repeated after its transaction landed.
 		AllowedAt: c.ReservedAt,
 	})
 }
 
-// tryAtomic resumes a promised atomic claim, unless a submission holds its lock.
+// tryAtomic resumes a permitted atomic claim, unless a submission holds its lock.
 // Errors: errLater.
 func (r *resumer) tryAtomic(c *rfq.Claim) error {
 	unlock, ok := r.locks.try(c.ID)
@@ -56,7 +56,7 @@ func (r *resumer) tryAtomic(c *rfq.Claim) error {
 	return r.atomic(c)
 }
 
-// atomic resumes a promised atomic claim. The caller holds the claim's lock.
+// atomic resumes a permitted atomic claim. The caller holds the claim's lock.
 func (r *resumer) atomic(c *rfq.Claim) error {
 	b, ok, err := r.store.Build(c.ID)
 	if err != nil {
@@ -69,9 +69,9 @@ func (r *resumer) atomic(c *rfq.Claim) error {
 	return r.resume(c, cosign.Cosign, lastValid)
 }
 
-// recovery finds the atomic transactions that the desk has signed and whose promise
+// recovery finds the atomic transactions that the desk has signed and whose permission
 // the journal has lost: in a crash in mode interval, or because it was restored from
-// a backup. It makes the promise again if that is still possible, and in any case
+// a backup. It gets permission again if that is still possible, and in any case
 // tracks the transaction to its end.
 type recovery struct {
 	*env

@@ -49,9 +49,9 @@ func failing(left *atomic.Int64) error {
 	return nil
 }
 
-// TestResumePromise: a submission that ended after the desk's promise goes on
+// TestResumePermission: a submission that ended after the desk's permission goes on
 // when it comes again, whatever cut it off, even where a guard would trip now.
-func TestResumePromise(t *testing.T) {
+func TestResumePermission(t *testing.T) {
 	c := startChain(t)
 	signer, hooked := newHookedSigner(t, c), &hookedDesk{}
 	l := begin(t, c, lifeOptions{signer: signer, desk: func(d settle.Desk) settle.Desk { hooked.Desk = d; return hooked }}).open()
@@ -82,7 +82,7 @@ func TestResumePromise(t *testing.T) {
 					t.Fatalf("the build is %v, the claim %+v, %v", b.Stage, l.claim(claim.ID), err)
 				}
 			}
-			l.must(&rfq.SetLock{Scope: rfq.LockAll, Locked: true, Reason: "after the promise"})
+			l.must(&rfq.SetLock{Scope: rfq.LockAll, Locked: true, Reason: "after the permission"})
 			defer l.must(&rfq.SetLock{Scope: rfq.LockAll})
 			if _, err := l.submit(t.Context(), claim.ID, w.address, submission(w.fill(t, p.Transaction))); err != nil {
 				t.Fatal(err)
@@ -92,9 +92,9 @@ func TestResumePromise(t *testing.T) {
 	}
 }
 
-// TestPromiseExpires: a promise without another submission is released once its
+// TestPermissionExpires: a permission without another submission is released once its
 // transaction can no longer land, and no signature exists.
-func TestPromiseExpires(t *testing.T) {
+func TestPermissionExpires(t *testing.T) {
 	c := startChain(t)
 	signer := newHookedSigner(t, c)
 	l := begin(t, c, lifeOptions{signer: signer}).open()
@@ -199,7 +199,7 @@ func TestStartTakesUp(t *testing.T) {
 	await.True(l.t, "nothing due", func() bool { return len(l.settle.RefundsDue([64]byte{}, 10)) == 0 })
 }
 
-// TestImpatientCaller: a caller that leaves after the promise does not stop the
+// TestImpatientCaller: a caller that leaves after the permission does not stop the
 // signature; one that leaves before it has submitted nothing.
 func TestImpatientCaller(t *testing.T) {
 	c := startChain(t)
@@ -214,7 +214,7 @@ func TestImpatientCaller(t *testing.T) {
 		return nil
 	})
 	if _, err := l.submit(ctx, claim.ID, w.address, submission(w.fill(t, p.Transaction))); err != nil {
-		t.Errorf("gone after the promise: %v", err)
+		t.Errorf("gone after the permission: %v", err)
 	}
 	l.becomes(claim.ID, rfq.ClaimSettled)
 	other := l.take(rfq.Atomic, 1, market.RailUSDC, w)

@@ -164,7 +164,7 @@ func (s *Settlement) pruneBuilds(ctx context.Context) error {
 	}
 }
 
-// Ready returns nil if a package can be built now, and otherwise an [ErrNotReady]
+// Ready returns nil if a transaction package can be built now, and otherwise an [ErrNotReady]
 // that says what is missing. It does not block.
 func (s *Settlement) Ready() error {
 	v := s.desk.View()

@@ -29,8 +29,8 @@ type submissions struct {
 // signed. It signs once: a later submission returns the same signature and the
 // transaction's newest stage. Submissions of one claim wait for each other.
 //
-// The desk's promise comes after every check and is durable before its key is used.
-// After an error that follows the promise, the promise stands: the same submission
+// The desk's permission comes after every check and is durable before its key is used.
+// After an error that follows the permission, the permission stands: the same submission
 // again continues from there, and if none comes the claim is released when its
 // transaction can no longer land.
 //
@@ -101,17 +101,17 @@ func (s *submissions) submittedBefore(ctx context.Context, t *store.Transaction)
 	return desk.Submitted{Claim: t.Claim(), Signature: t.Signature(), Transaction: t.Bytes(), Stage: stage, Slot: slot}, nil
 }
 
-// countersign gets the desk's promise, then signs, stores and sends the
-// transaction. After the promise, the end of ctx does not stop it.
+// countersign gets the desk's permission, then signs, stores and sends the
+// transaction. After the permission, the end of ctx does not stop it.
 func (s *submissions) countersign(ctx context.Context, b *store.Build, signed cosign.Countersigned) (desk.Submitted, error) {
-	promised, err := signed.Authorize(s.desk)
+	permitted, err := signed.Authorize(s.desk)
 	if refused := (*cosign.Refused)(nil); errors.As(err, &refused) {
 		return desk.Submitted{}, s.counts.refuse(b.Claim, refusalOfOutcome(&refused.Outcome))
 	}
 	if err != nil {
 		return desk.Submitted{}, err
 	}
-	t, err := s.key.sign(context.WithoutCancel(ctx), promised, b.LastValid)
+	t, err := s.key.sign(context.WithoutCancel(ctx), permitted, b.LastValid)
 	if err != nil {
 		return desk.Submitted{}, err
 	}

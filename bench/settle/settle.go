@@ -79,7 +79,7 @@ func (o Benchmark) Run(ctx context.Context) (_ *bench.Report, err error) {
 	b.r.Notes = append(b.r.Notes,
 		"durability interval: the build and the claim are not synced, the signed bytes always are, before they are sent",
 		"the chain is LiteSVM behind our JSON-RPC server in Node, one process on the same cores; slots of 100 ms, finalized after 31",
-		"a submission is verified, simulated on the chain, promised, signed and kept before it is answered",
+		"a submission is verified, simulated on the chain, permitted, signed and stored before it is answered",
 		"the CPU of a build is the service's whole process: its other work on the chain is in it")
 	return b.r, nil
 }

@@ -31,8 +31,8 @@ func journalCommand(s *settings) *cobra.Command {
 		Long: "Verify the journal: every checksum, the chain of frames, the events of every command, and the\n" +
 			"state at each snapshot, by replaying all of it. If the journal is damaged the exit code is 1 and\n" +
 			"the error has the position. For a node of a group (journal: raft) it verifies the node's log and\n" +
-			"snapshots: nodes that stopped at the same command have the same state hash. The last commands\n" +
-			"may not be committed.",
+			"snapshots: nodes that stopped at the same command have the same state hash. Possibly the last\n" +
+			"commands are not committed by the group.",
 		Example: "  blockdesk journal verify --data data",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return journalReport(cmd, s, persist.Verify, quorum.Verify)

@@ -33,8 +33,8 @@ and one message for each claim. A record beside the key has what it has signed. 
 belongs to the key: move or copy both together.
 
 With --limits it refuses what the file does not allow: payees, lowest prices, and the most of
-each token, of refunds and of fees in an hour and in a day. What has left is in a file beside
-the record, so a restart changes nothing. Without limits it signs no refunds. SIGHUP reads the
+each token, of refunds and of fees in an hour and in a day. The amounts signed so far are in a
+file beside the record, so a restart changes nothing. Without limits it signs no refunds. SIGHUP reads the
 file again; if the new one is invalid, the old limits stay. docs/operating.md has the format.
 
 By default only processes of the same user may connect. With --allow-uid only those users

@@ -48,13 +48,13 @@ func newRoundTrip() *roundTrip {
 
 func (p *roundTrip) next(r *runner) {
 	id := 1000 + r.seq
-	p.quote.Token, p.claim.Token, p.claim.Quote = id, id+1, market.QuoteID(id)
-	p.pay.Token, p.pay.Claim = id+2, market.ClaimID(id+1)
+	p.quote.RequestID, p.claim.RequestID, p.claim.Quote = id, id+1, market.QuoteID(id)
+	p.pay.RequestID, p.pay.Claim = id+2, market.ClaimID(id+1)
 	for i := range 8 {
 		p.pay.Signature[i] = byte(id >> (8 * i))
 	}
-	p.deliver.Token, p.deliver.Claim = id+3, p.pay.Claim
-	p.settle.Token, p.settle.Claim = id+4, p.pay.Claim
+	p.deliver.RequestID, p.deliver.Claim = id+3, p.pay.Claim
+	p.settle.RequestID, p.settle.Claim = id+4, p.pay.Claim
 }
 
 // TestAllocs: once the tables have grown, a claim from quote to settlement does not allocate,
@@ -114,8 +114,8 @@ func BenchmarkClaim(b *testing.B) {
 	for b.Loop() {
 		p.next(r)
 		p.claim.Quote = 0
-		cosign.Token, cosign.Claim = p.claim.Token+1, market.ClaimID(p.claim.Token)
-		release.Token, release.Claim = p.claim.Token+2, cosign.Claim
+		cosign.RequestID, cosign.Claim = p.claim.RequestID+1, market.ClaimID(p.claim.RequestID)
+		release.RequestID, release.Claim = p.claim.RequestID+2, cosign.Claim
 		r.apply(&p.claim)
 		r.apply(&cosign)
 		r.apply(&release)

@@ -50,7 +50,7 @@ func (r *TakeClaim) apply(m *Machine) refusal {
 	if refused := m.checkCapacityLeft(&terms, t.Tranche(a.tranche)); refused.reason != 0 {
 		return refused
 	}
-	id := market.ClaimID(r.Token)
+	id := market.ClaimID(r.RequestID)
 	next := Claim{
 		ID: id, Quote: r.Quote, Mode: r.Mode, Terms: terms, Wallet: r.Wallet, Participant: r.Participant,
 		ReservedAt: m.current.At, Client: r.Client, Proven: r.Proven,

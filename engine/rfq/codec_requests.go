@@ -79,9 +79,9 @@ func readRequest(r Request, data []byte, w *codec) bool {
 
 // Peek is the head of an encoded request.
 type Peek struct {
-	Kind  RequestKind
-	Token uint64
-	Ref   []byte // aliases the request
+	Kind      RequestKind
+	RequestID uint64
+	Ref       []byte // aliases the request
 }
 
 // PeekRequest decodes the head of an encoded request; ok is false if there is none. The
@@ -95,9 +95,9 @@ func PeekRequest(data []byte) (p Peek, ok bool) {
 		return Peek{}, false
 	}
 	return Peek{
-		Kind:  RequestKind(data[0]),
-		Token: binary.LittleEndian.Uint64(data[2:tokenEnd]),
-		Ref:   data[refStart : refStart+n],
+		Kind:      RequestKind(data[0]),
+		RequestID: binary.LittleEndian.Uint64(data[2:tokenEnd]),
+		Ref:       data[refStart : refStart+n],
 	}, true
 }
 
@@ -151,7 +151,7 @@ func newRequest(k RequestKind) Request {
 func (h *Header) Head() *Header { return h }
 
 func (h *Header) walk(w *codec) {
-	u64(w, &h.Token)
+	u64(w, &h.RequestID)
 	u16(w, &h.Operator)
 	h.Key.walk(w)
 	w.text(&h.Ref)

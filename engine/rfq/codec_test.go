@@ -173,7 +173,7 @@ func busyDesk(t testing.TB) *desk {
 		&CosignClaim{Claim: 110, Proof: proof("message")},
 		&TakeClaim{Ticket: 1, Tranche: 2, Fill: 1, Rail: market.RailUSDC, Mode: Modular, Wallet: wallet},
 	} {
-		r.Head().Token = uint64(101 + i)
+		r.Head().RequestID = uint64(101 + i)
 		d.must(t, r)
 	}
 	return d
@@ -204,7 +204,7 @@ func busyGuardedDesk(t testing.TB) *desk {
 		&TakeClaim{Ticket: 1, Tranche: 1, Fill: 1, Rail: usdc, Mode: Modular, Wallet: wallet, Client: 7},
 		&ReleaseUnbuilt{Claim: 115},
 	} {
-		r.Head().Token = uint64(101 + i)
+		r.Head().RequestID = uint64(101 + i)
 		d.must(t, r)
 	}
 	return d
@@ -245,7 +245,7 @@ func TestRequestRoundTrip(t *testing.T) {
 			t.Errorf("%T: a byte too many was taken", r)
 		}
 		peek, ok := PeekRequest(data)
-		if head := r.Head(); !ok || peek.Kind != k || peek.Token != head.Token || string(peek.Ref) != head.Ref {
+		if head := r.Head(); !ok || peek.Kind != k || peek.RequestID != head.RequestID || string(peek.Ref) != head.Ref {
 			t.Errorf("%T: peek %+v", r, peek)
 		}
 	}
@@ -322,7 +322,7 @@ func TestWritingOnlyReads(t *testing.T) {
 func TestLargestRequest(t *testing.T) {
 	long := strings.Repeat("x", MaxText)
 	post := func() *PostTicket {
-		return &PostTicket{Header: Header{Token: 1, Ref: long}, Label: long, Capacities: make([]market.USD, MaxTranches)}
+		return &PostTicket{Header: Header{RequestID: 1, Ref: long}, Label: long, Capacities: make([]market.USD, MaxTranches)}
 	}
 	largest := 0
 	for k := RequestKind(1); newRequest(k) != nil; k++ {
@@ -488,7 +488,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		if again := AppendRequest(nil, r); !bytes.Equal(again, data) {
 			t.Errorf("%x reads as %+v, which is %x", data, r, again)
 		}
-		if p, ok := PeekRequest(data); !ok || p.Kind != r.Kind() || p.Token != r.Head().Token {
+		if p, ok := PeekRequest(data); !ok || p.Kind != r.Kind() || p.RequestID != r.Head().RequestID {
 			t.Errorf("%x: peek %+v", data, p)
 		}
 	})
@@ -540,10 +540,10 @@ func FuzzRestore(f *testing.F) {
 			for _, slot := range m.claims.slots {
 				c := &m.claims.at(slot).Claim
 				m.Apply(AppendRequest(nil, &ProvePayment{
-					Header: Header{Token: 1}, Claim: c.ID, Rail: c.Terms.Rail, Amount: c.Terms.Payment, Signature: signature(fmt.Sprint(i)),
+					Header: Header{RequestID: 1}, Claim: c.ID, Rail: c.Terms.Rail, Amount: c.Terms.Payment, Signature: signature(fmt.Sprint(i)),
 				}), Stamp{Seq: m.lastShown.Seq + 1, At: at}, books{}, out)
 				for _, r := range []Request{
-					&SettleClaim{Header: Header{Token: 1}, Claim: c.ID}, &AbandonDelivery{Header: Header{Token: 1}, Claim: c.ID},
+					&SettleClaim{Header: Header{RequestID: 1}, Claim: c.ID}, &AbandonDelivery{Header: Header{RequestID: 1}, Claim: c.ID},
 				} {
 					m.Apply(AppendRequest(nil, r), Stamp{Seq: m.lastShown.Seq + 1, At: at}, books{}, out)
 				}

@@ -105,7 +105,7 @@
 //
 // ³ A payment that is too small, or over another rail, or whose block is not before Deadline,
 // is due for refund and leaves the claim as it is, so that nobody else's payment can block the
-// real one. The Grace is for that one to become final. ⁴ The payment is due for refund.
+// real one. Grace is the time in which a payment before Deadline may become final. ⁴ The payment is due for refund.
 //
 // ⁵ A payment with the right amount and rail in a block before Deadline makes the claim paid,
 // whenever it is proved, if the capacity and inventory are still there, even if the ticket has

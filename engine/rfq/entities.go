@@ -231,7 +231,7 @@ type Tranche struct {
 // Available returns the capacity that is neither reserved nor filled.
 func (t *Tranche) Available() market.USD { return t.Capacity - t.Reserved - t.Filled }
 
-// Terms are what a client was promised.
+// Terms are the price and the conditions that a client was granted.
 type Terms struct {
 	Ticket      market.TicketID
 	Tranche     market.TrancheID

@@ -7,9 +7,9 @@ import (
 	"blockdesk/market"
 )
 
-// ErrFormat says that a request cannot be made while the group's log has a format that
+// ErrNotFinalized means that a request cannot be made while the group's log has a format that
 // lacks it.
-var ErrFormat = errors.New("not possible until the upgrade of the group is finalized")
+var ErrNotFinalized = errors.New("not possible until the operator has finalized the upgrade of the group (blockdesk cluster finalize)")
 
 // Format returns the lowest format whose programs apply the machine's requests alike: 2 once
 // the policy has rules that release 0.1.0 lacks.
@@ -40,7 +40,7 @@ func (p *Policy) fitFormat1() {
 // r as it was, if r is nothing without them.
 func FitFormat1(r Request) error {
 	if r.Kind() > KindSetFirstTicket {
-		return fmt.Errorf("%w: request of kind %d", ErrFormat, r.Kind())
+		return fmt.Errorf("%w: request of kind %d", ErrNotFinalized, r.Kind())
 	}
 	switch r := r.(type) {
 	case *SetPolicy:
@@ -49,12 +49,12 @@ func FitFormat1(r Request) error {
 		r.Pair.FirmBps = [market.RailCount]uint16{}
 	case *SetAnchor:
 		if r.Withdrawn {
-			return ErrFormat
+			return ErrNotFinalized
 		}
 		r.Source, r.Confidence, r.PublishedAt = 0, 0, 0
 	case *SetRailPrice:
 		if r.Withdrawn {
-			return ErrFormat
+			return ErrNotFinalized
 		}
 		r.Source, r.Confidence, r.PublishedAt = 0, 0, 0
 	case *RequestQuote:

@@ -19,7 +19,7 @@ func TestFitFormat1(t *testing.T) {
 			set.Withdrawn = false
 		}
 		err := FitFormat1(r)
-		if refused := k > KindSetFirstTicket; refused != errors.Is(err, ErrFormat) || refused != (err != nil) {
+		if refused := k > KindSetFirstTicket; refused != errors.Is(err, ErrNotFinalized) || refused != (err != nil) {
 			t.Errorf("kind %d: %v", k, err)
 		}
 		if err != nil {
@@ -31,7 +31,7 @@ func TestFitFormat1(t *testing.T) {
 		}
 	}
 	for _, r := range []Request{&SetAnchor{Withdrawn: true}, &SetRailPrice{Withdrawn: true}} {
-		if err := FitFormat1(r); !errors.Is(err, ErrFormat) {
+		if err := FitFormat1(r); !errors.Is(err, ErrNotFinalized) {
 			t.Errorf("%T: %v", r, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // guard is the last check before the desk signs a delivery or a countersignature. Everything
-// else has been promised, so it refuses only if the price has moved too far against the desk,
+// else has been granted, so it refuses only if the price has moved too far against the desk,
 // or while no fresh price shows whether it has; if deliveries are locked; and if the desk's
 // wallet holds too little. Its reasons come in this order: Locked, PriceUnavailable or PriceStale,
 // Inventory, PriceCorridor.

@@ -533,7 +533,7 @@ func openDesk(t testing.TB, capacities ...market.USD) *desk {
 		&SetInventory{Instrument: 0, Atoms: 1 << 60},
 		&PostTicket{Label: "first", Capacities: capacities},
 	} {
-		r.Head().Token = d.seq + 1
+		r.Head().RequestID = d.seq + 1
 		d.must(t, r)
 	}
 	return d

@@ -85,7 +85,7 @@ func newGame(t *rapid.T) *game {
 		&SetRailPrice{Rail: market.RailSOL, Price: 151_234_567_891}, &SetInventory{Atoms: 40_000_000_000},
 		&SetInventory{Instrument: 1, Atoms: 1 << 50}, ticket,
 	} {
-		r.Head().Token = g.seq + 1
+		r.Head().RequestID = g.seq + 1
 		g.both(t, AppendRequest(nil, r))
 	}
 	return g
@@ -365,7 +365,7 @@ func (g *game) request(t *rapid.T) Request {
 		return nil
 	}
 	g.sigs++
-	r.Head().Token = 1000 + g.sigs
+	r.Head().RequestID = 1000 + g.sigs
 	return r
 }
 

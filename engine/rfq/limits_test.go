@@ -15,7 +15,7 @@ func TestBoundsAreTheLimits(t *testing.T) {
 	}
 }
 
-func token(n int) Header { return Header{Token: uint64(1000 + n)} }
+func token(n int) Header { return Header{RequestID: uint64(1000 + n)} }
 
 func TestMaxTickets(t *testing.T) {
 	d := openDesk(t, 500)
@@ -324,11 +324,11 @@ func TestAtomsPastAnInt64(t *testing.T) {
 	// Without the ledger, which knows six decimals.
 	d.seq++
 	d.m.Apply(AppendRequest(nil, take), Stamp{Seq: d.seq, At: d.at}, nil, event.NewGrowingSink(64))
-	c := d.m.claims.get(market.ClaimID(take.Token))
+	c := d.m.claims.get(market.ClaimID(take.RequestID))
 	if c == nil || c.Terms.Base != 17857142857142857142 {
 		t.Fatalf("%+v", c)
 	}
-	take.Token++
+	take.RequestID++
 	d.refuse(t, take, event.ReasonInventory, 589601216566694473)
 	inventory.Atoms = c.Terms.Base - 1
 	d.must(t, inventory)
@@ -363,7 +363,7 @@ func TestSlices(t *testing.T) {
 	d.must(t, &SetPolicy{Header: token(0), Policy: policy})
 	quote := &RequestQuote{Ticket: 1, Tranche: 1, Fill: 1, Rail: 1}
 	for i := range many {
-		quote.Token = uint64(1_000_000 + i)
+		quote.RequestID = uint64(1_000_000 + i)
 		d.must(t, quote)
 		d.take(t, "a")
 	}
@@ -381,7 +381,7 @@ func TestSlices(t *testing.T) {
 	d.check(t)
 	d.restart(t)
 	for i := 0; d.m.quoteEnds.heap[0].at <= d.at; i++ { // nothing is added faster than it is swept
-		quote.Token = uint64(2_000_000 + i)
+		quote.RequestID = uint64(2_000_000 + i)
 		d.must(t, quote)
 		if i > many/(CommandSlice-1) {
 			t.Fatalf("%d quotes are left", d.m.quotes.len())

@@ -100,13 +100,13 @@ func (m *Machine) Apply(data []byte, s Stamp, px Prices, out *event.Sink) {
 	if r == nil {
 		refused.reason = event.ReasonInvalidCommand
 		if p, ok := PeekRequest(data); ok && newRequest(p.Kind) != nil {
-			o.Token, o.Kind = p.Token, p.Kind
+			o.RequestID, o.Kind = p.RequestID, p.Kind
 		}
 	} else {
 		head := r.Head()
-		o.Token, o.Kind = head.Token, r.Kind()
+		o.RequestID, o.Kind = head.RequestID, r.Kind()
 		if head.Key != (IdempotencyKey{}) {
-			m.current.key = KeyUsed{head.Token, head.Key}
+			m.current.key = KeyUsed{head.RequestID, head.Key}
 			m.emit(&m.current.key)
 		}
 		if refused = m.admit(head); refused.reason == 0 {
@@ -141,7 +141,7 @@ func (m *Machine) read(data []byte) Request {
 
 func (m *Machine) admit(h *Header) refusal {
 	switch {
-	case h.Token == 0:
+	case h.RequestID == 0:
 		return refusal{reason: event.ReasonInvalidCommand}
 	case h.Operator != 0 && m.operator(h.Operator) == nil:
 		return refusal{reason: event.ReasonUnknownOperator}

@@ -60,7 +60,7 @@ func (r *RequestQuote) apply(m *Machine) refusal {
 	if refused := m.checkCapacityLeft(&terms, t.Tranche(a.tranche)); refused.reason != 0 {
 		return refused
 	}
-	id := market.QuoteID(r.Token)
+	id := market.QuoteID(r.RequestID)
 	if m.quotes.get(id) != nil {
 		return refusal{reason: event.ReasonInvalidCommand}
 	}
@@ -70,7 +70,7 @@ func (r *RequestQuote) apply(m *Machine) refusal {
 	at := m.quotes.add(id)
 	q := m.quotes.at(at)
 	*q = Quote{ID: id, Terms: terms, IssuedAt: m.current.At, ValidUntil: addTime(m.current.At, m.policy.QuoteTTL), Indicative: r.Indicative}
-	m.quoteEnds.set(at, q.ValidUntil, r.Token)
+	m.quoteEnds.set(at, q.ValidUntil, r.RequestID)
 	m.emit(q)
 	return refusal{}
 }

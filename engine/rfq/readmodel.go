@@ -179,7 +179,7 @@ func findLock(locks []Lock, in market.InstrumentID, rail market.Rail) *Lock {
 	return nil
 }
 
-// covers reports whether the scope of l refuses new promises of a pair on a rail.
+// covers reports whether the scope of l refuses new quotes, claims and countersignatures of a pair on a rail.
 func (l *Lock) covers(in market.InstrumentID, rail market.Rail) bool {
 	switch l.Scope {
 	case LockAll, LockClock:

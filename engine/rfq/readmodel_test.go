@@ -13,18 +13,18 @@ import (
 // parts are shared and the earlier View keeps its content.
 func TestViewSharing(t *testing.T) {
 	d := openDesk(t, 25_000)
-	d.must(t, &PostTicket{Header: Header{Token: 50}, Label: "second", Capacities: []market.USD{500_000_000}})
+	d.must(t, &PostTicket{Header: Header{RequestID: 50}, Label: "second", Capacities: []market.USD{500_000_000}})
 	old := d.model.View()
 	if d.model.View() != old {
 		t.Fatal("another view of the same")
 	}
-	d.must(t, &RequestQuote{Header: Header{Token: 51}, Ticket: 1, Tranche: 1, Fill: 1, Rail: 1})
-	d.refuse(t, &WithdrawTicket{Header: Header{Token: 52}, Ticket: 9}, event.ReasonUnknownTicket, 0)
+	d.must(t, &RequestQuote{Header: Header{RequestID: 51}, Ticket: 1, Tranche: 1, Fill: 1, Rail: 1})
+	d.refuse(t, &WithdrawTicket{Header: Header{RequestID: 52}, Ticket: 9}, event.ReasonUnknownTicket, 0)
 	if d.model.View() != old {
 		t.Fatal("a quote and a refusal changed the view")
 	}
 	before := fmt.Sprintf("%+v %+v %+v", *old, *old.Tickets[0], *old.Tickets[1])
-	d.must(t, &TakeClaim{Header: Header{Token: 53}, Ticket: 1, Tranche: 1, Fill: 1, Rail: 1, Mode: Modular, Wallet: address("a")})
+	d.must(t, &TakeClaim{Header: Header{RequestID: 53}, Ticket: 1, Tranche: 1, Fill: 1, Rail: 1, Mode: Modular, Wallet: address("a")})
 	now := d.model.View()
 	switch {
 	case now == old || now.Seq != d.seq || now.At != d.at:
@@ -38,7 +38,7 @@ func TestViewSharing(t *testing.T) {
 	case &now.Operators[0] != &old.Operators[0]:
 		t.Error("the operators are not shared")
 	}
-	d.must(t, &WithdrawTicket{Header: Header{Token: 54}, Ticket: 1})
+	d.must(t, &WithdrawTicket{Header: Header{RequestID: 54}, Ticket: 1})
 	d.model.View()
 	if after := fmt.Sprintf("%+v %+v %+v", *old, *old.Tickets[0], *old.Tickets[1]); after != before {
 		t.Errorf("the old view changed\n%s\n%s", before, after)
@@ -52,8 +52,8 @@ func TestReadModelOfMachine(t *testing.T) {
 	old := b.View()
 	shown := fmt.Sprintf("%+v %+v", *old, *old.Tickets[0])
 	d.model = b
-	d.must(t, &SetAnchor{Header: Header{Token: 300}, Price: 1_300_000_000})
-	d.must(t, &SetTranche{Header: Header{Token: 301}, Ticket: 1, Tranche: 3, Capacity: 300_000_000})
+	d.must(t, &SetAnchor{Header: Header{RequestID: 300}, Price: 1_300_000_000})
+	d.must(t, &SetTranche{Header: Header{RequestID: 301}, Ticket: 1, Tranche: 3, Capacity: 300_000_000})
 	d.at += 2 * day
 	d.expire(t)
 	d.check(t)
@@ -94,7 +94,7 @@ func TestViewPrices(t *testing.T) {
 	}
 	stock := v.FillsInStock(0, ref)
 	best := v.BestPrice(v.Ticket(1).Tranche(1), ref, stock)
-	q := last[*Quote](t, d.must(t, &RequestQuote{Header: Header{Token: 60}, Ticket: 1, Tranche: 1, Fill: 3, Rail: 1}))
+	q := last[*Quote](t, d.must(t, &RequestQuote{Header: Header{RequestID: 60}, Ticket: 1, Tranche: 1, Fill: 3, Rail: 1}))
 	if best != q.Terms.Price {
 		t.Errorf("best %d, quote %d", best, q.Terms.Price)
 	}
@@ -129,9 +129,9 @@ func TestBestPriceIsInStock(t *testing.T) {
 		token++
 		if left%2 == 0 {
 			p := d.model.View().Pair(0)
-			d.must(t, &SetInventory{Header: Header{Token: token}, Instrument: 0, Atoms: p.Reserved + p.Sold + left})
+			d.must(t, &SetInventory{Header: Header{RequestID: token}, Instrument: 0, Atoms: p.Reserved + p.Sold + left})
 		} else {
-			d.must(t, &SetBalance{Header: Header{Token: token}, Instrument: 0, Atoms: left})
+			d.must(t, &SetBalance{Header: Header{RequestID: token}, Instrument: 0, Atoms: left})
 		}
 		v := d.model.View()
 		ref, why := v.Reference(v.Ticket(1), d.mids, d.at)
@@ -141,7 +141,7 @@ func TestBestPriceIsInStock(t *testing.T) {
 		stock, want := v.FillsInStock(0, ref), market.USDPrice(0)
 		for f := market.FillUSD(1); f <= market.FillCount; f++ {
 			token++
-			r := outcomeOf(d.apply(t, &RequestQuote{Header: Header{Token: token}, Ticket: 1, Tranche: 1, Fill: f, Rail: 1})).Reason
+			r := outcomeOf(d.apply(t, &RequestQuote{Header: Header{RequestID: token}, Ticket: 1, Tranche: 1, Fill: f, Rail: 1})).Reason
 			switch price := v.Policy.Price(ref, f); {
 			case (r == event.ReasonNone) != stock.Has(f):
 				t.Errorf("%d atoms left: %s in stock %v, a quote of it: %v", left, f, stock.Has(f), r)
@@ -154,7 +154,7 @@ func TestBestPriceIsInStock(t *testing.T) {
 		}
 		if left%2 != 0 { // what the next inventories are measured by
 			token++
-			d.must(t, &SetBalance{Header: Header{Token: token}, Instrument: 0, Atoms: 1 << 50})
+			d.must(t, &SetBalance{Header: Header{RequestID: token}, Instrument: 0, Atoms: 1 << 50})
 		}
 	}
 	if d.model.View().FillsInStock(9, 1) != 0 {
@@ -323,7 +323,7 @@ func TestSellableNow(t *testing.T) {
 		{Label: "first", Instrument: 1, Priority: 0, Rails: market.Rails(0).With(market.RailSOL), Capacities: []market.USD{250_000_000}, ExpiresAt: testAt + hour},
 		{Label: "second", Priority: 1, Capacities: []market.USD{250_000_000}},
 	} {
-		r.Token = uint64(10 + i)
+		r.RequestID = uint64(10 + i)
 		d.must(t, r)
 	}
 	d.must(t, &AmendTicket{Header: token(2), Ticket: 1, Priority: 2})

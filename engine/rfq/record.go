@@ -62,15 +62,15 @@ type TicketTranche struct {
 
 // KeyUsed is the first record of a request with an idempotency key, refused or not.
 type KeyUsed struct {
-	Token uint64
-	Key   IdempotencyKey
+	RequestID uint64
+	Key       IdempotencyKey
 }
 
 // Outcome is the last record of every request.
 type Outcome struct {
-	Token  uint64
-	Kind   RequestKind
-	Reason event.Reason // 0 = accepted
+	RequestID uint64
+	Kind      RequestKind
+	Reason    event.Reason // 0 = accepted
 	// Limit is the number that the refusal is about: see the package documentation.
 	Limit  int64
 	At     int64
@@ -130,12 +130,12 @@ func (t *TicketTranche) walk(w *codec) {
 }
 
 func (k *KeyUsed) walk(w *codec) {
-	u64(w, &k.Token)
+	u64(w, &k.RequestID)
 	k.Key.walk(w)
 }
 
 func (o *Outcome) walk(w *codec) {
-	u64(w, &o.Token)
+	u64(w, &o.RequestID)
 	u8(w, &o.Kind)
 	u16(w, &o.Reason)
 	w.i64(&o.Limit)

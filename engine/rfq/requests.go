@@ -40,12 +40,12 @@ const (
 
 // Header is the common part of all requests.
 type Header struct {
-	// Token identifies the request's outcome, and is the id of the quote or claim that it
+	// RequestID identifies the request's outcome, and is the id of the quote or claim that it
 	// makes. It is random, so that clients cannot guess one.
-	Token    uint64
-	Operator market.OperatorID // the sender; 0 = the service or a client
-	Key      IdempotencyKey    // zero = none
-	Ref      string            // id of a FIX client, 0..MaxText bytes
+	RequestID uint64
+	Operator  market.OperatorID // the sender; 0 = the service or a client
+	Key       IdempotencyKey    // zero = none
+	Ref       string            // id of a FIX client, 0..MaxText bytes
 }
 
 // IdempotencyKey is a client's idempotency key: a hash of the key and the client, and one

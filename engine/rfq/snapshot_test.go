@@ -335,7 +335,7 @@ func TestRestoreMaxRefunds(t *testing.T) {
 func ExampleMachine() {
 	m := New()
 	out := event.NewGrowingSink(16)
-	request := AppendRequest(nil, &SetOperator{Header: Header{Token: 1}, Of: Operator{ID: 1, Name: "ann"}})
+	request := AppendRequest(nil, &SetOperator{Header: Header{RequestID: 1}, Of: Operator{ID: 1, Name: "ann"}})
 	m.Apply(request, Stamp{Seq: 1, At: 1_800_000_000_000_000_000}, nil, out)
 	var r Reader
 	for i := range out.Events() {

@@ -96,7 +96,7 @@ func (s *script) line(t *testing.T, line string) []Record {
 	}
 	s.token++
 	h := r.Head()
-	h.Token = l.number("token", s.token)
+	h.RequestID = l.number("token", s.token)
 	h.Operator = market.OperatorID(l.number("op", 0))
 	copy(h.Key.ID[:], l.text("key"))
 	for key := range l.args {
@@ -470,7 +470,7 @@ func textOfRecord(rec Record) string {
 		return fmt.Sprintf("rail %v price %s at %s", r.Rail, amount(uint64(r.Price), 9), when(r.At)) +
 			textOfOrigin(r.Source, r.Confidence, r.PublishedAt, r.Withdrawn)
 	case *KeyUsed:
-		return fmt.Sprintf("key %s used by %d", strings.TrimRight(string(r.Key.ID[:]), "\x00"), r.Token)
+		return fmt.Sprintf("key %s used by %d", strings.TrimRight(string(r.Key.ID[:]), "\x00"), r.RequestID)
 	}
 	return textOfDeal(rec)
 }
@@ -515,9 +515,9 @@ func textOfDeal(rec Record) string {
 	case *Removed:
 		return fmt.Sprintf("gone %s%d", map[Tag]string{TagQuote: "Q", TagTicket: "T", TagClaim: "C"}[r.What], r.ID)
 	case *Outcome:
-		text := fmt.Sprintf("%d done", r.Token)
+		text := fmt.Sprintf("%d done", r.RequestID)
 		if r.Reason != event.ReasonNone {
-			text = fmt.Sprintf("%d refused: %v", r.Token, r.Reason)
+			text = fmt.Sprintf("%d refused: %v", r.RequestID, r.Reason)
 		}
 		if r.Limit != 0 {
 			text += fmt.Sprintf(" (%d)", r.Limit)

@@ -49,7 +49,7 @@ func (s *Session) MassQuote(frame []byte, cancel bool) *wire.Reject {
 
 func (s *Session) submitQuotes(r *wire.MassQuoteRequest, entry *reports.Request) *wire.Reject {
 	if s.entry.Format1 {
-		return wire.BusinessReject(wire.RejNotAvailable, r.QuoteID, fmt.Sprintf("%s: mass quotes: %v", wire.CodeUnsupported, rfq.ErrFormat))
+		return wire.BusinessReject(wire.RejNotAvailable, r.QuoteID, fmt.Sprintf("%s: mass quotes: %v", wire.CodeUnsupported, rfq.ErrNotFinalized))
 	}
 	var err error
 	if s.mass.commands, err = s.makeCommands(s.mass.commands[:0], &s.mass.quotes); err != nil {

@@ -50,14 +50,14 @@ func (s *Session) newOrder(r *wire.OrderRequest) *wire.Reject {
 		refusal = wire.RefuseDuplicate(wire.OrdRejDuplicate, "ClOrdID (11)", r.ClOrdID)
 	}
 	if refusal == nil && order.Flags&book.FlagMinQty != 0 && s.entry.Format1 {
-		refusal = wire.Refuse(wire.OrdRejUnsupported, wire.CodeUnsupported, "MinQty (110): %s", rfq.ErrFormat)
+		refusal = wire.Refuse(wire.OrdRejUnsupported, wire.CodeUnsupported, "MinQty (110): %s", rfq.ErrNotFinalized)
 	}
 	var onDisconnect wire.OnDisconnect
 	if refusal == nil {
 		onDisconnect, refusal = r.OnDisconnect()
 	}
 	if refusal == nil && onDisconnect != wire.AsLogon && s.entry.Format1 {
-		refusal = wire.Refuse(wire.OrdRejUnsupported, wire.CodeUnsupported, "CancelOrdersOnDisconnect (8013): %s", rfq.ErrFormat)
+		refusal = wire.Refuse(wire.OrdRejUnsupported, wire.CodeUnsupported, "CancelOrdersOnDisconnect (8013): %s", rfq.ErrNotFinalized)
 	}
 	account := uint64(0)
 	if refusal == nil {

@@ -415,7 +415,7 @@ func (d *Reporter) onRemoved(r *rfq.Removed) error {
 // onOutcome answers a request that the desk has refused.
 func (d *Reporter) onOutcome(e *event.Event, r *rfq.Outcome) {
 	s := d.session()
-	if r.Reason == event.ReasonNone || market.OrderID(r.Token) != d.out.Command.ID {
+	if r.Reason == event.ReasonNone || market.OrderID(r.RequestID) != d.out.Command.ID {
 		return
 	}
 	d.out.At = r.At

@@ -133,13 +133,13 @@ func refuseDesk(reason event.Reason) *wire.Refusal {
 // submit passes a request to the engine under entry's ClOrdID.
 func (s *Session) submit(request rfq.Request, entry *reports.Request) *wire.Refusal {
 	head := request.Head()
-	head.Token, head.Ref = desk.NewToken(s.entry.Group), entry.ClOrdID
-	entry.ID = market.OrderID(head.Token)
+	head.RequestID, head.Ref = desk.NewRequestID(s.entry.Group), entry.ClOrdID
+	entry.ID = market.OrderID(head.RequestID)
 	if asked, ok := entry.Subject.(*claim); ok {
-		asked.ID = market.ClaimID(head.Token)
+		asked.ID = market.ClaimID(head.RequestID)
 	}
 	if s.entry.Format1 && rfq.FitFormat1(request) != nil {
-		return wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "%s", rfq.ErrFormat)
+		return wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "%s", rfq.ErrNotFinalized)
 	}
 	commands, err := engine.DeskCommands(nil, request)
 	if err != nil {

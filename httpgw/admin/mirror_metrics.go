@@ -42,7 +42,7 @@ func newMirrorMetrics(pairs func() []MirrorPair) prometheus.Collector {
 		Counter("trades_total", "Swaps recorded as trades, since the mirror's store was created.", func(p *MirrorPair) float64 { return float64(p.Trades) }).
 		Counter("swaps_omitted_total", "Swaps too small or too large to be trades, since the mirror's store was created.", func(p *MirrorPair) float64 { return float64(p.OmittedSwaps) }).
 		Formerly("swaps_untold_total").
-		Gauge("degraded", "1 while the instrument's chain data is degraded.", func(p *MirrorPair) float64 { return BoolValue(p.Degraded) })
+		Gauge("degraded", "1 while the book and the vaults are old, or no majority of the nodes agrees on them (degradation_state).", func(p *MirrorPair) float64 { return BoolValue(p.Degraded) })
 }
 
 // collectors returns the metrics whose source is set.

@@ -68,7 +68,7 @@ type setLockBody struct {
 	Reason     string `json:"reason"`
 }
 
-// setLock locks or unlocks a pair, a rail, what goes out, or all new promises if the body
+// setLock locks or unlocks a pair, a rail, what goes out, or all new quotes, claims and countersignatures if the body
 // names none of them.
 func (e *deskEndpoints) setLock(c *call, in *setLockBody) (any, *wire.Problem) {
 	if in.Locked == nil {

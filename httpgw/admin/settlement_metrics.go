@@ -27,8 +27,8 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 		all = append(all, NewMetrics(settlementPrefix, s.Chain).
 			Gauge("tracked", "Signed transactions whose outcome is not known yet.", func(h *desk.ChainHealth) float64 { return float64(h.Tracked) }).
 			Gauge("landed", "Tracked transactions in a confirmed block.", func(h *desk.ChainHealth) float64 { return float64(h.Landed) }).
-			Gauge("blockhash_age_seconds", "Age of the blockhash of the next transaction package; 0: none.", func(h *desk.ChainHealth) float64 { return h.BlockhashAge.Seconds() }).
-			Gauge("blockhash_slot", "Slot of the blockhash of the next transaction package; 0: none.", func(h *desk.ChainHealth) float64 { return float64(h.BlockhashSlot) }),
+			Gauge("blockhash_age_seconds", "Age of the blockhash of the next transaction that is built for a client; 0: none.", func(h *desk.ChainHealth) float64 { return h.BlockhashAge.Seconds() }).
+			Gauge("blockhash_slot", "Slot of the blockhash of the next transaction that is built for a client; 0: none.", func(h *desk.ChainHealth) float64 { return float64(h.BlockhashSlot) }),
 			newBalanceMetrics(func() []desk.Balance { return s.Chain().Balances }),
 			newNodeMetrics(settlementPrefix, func() []desk.ChainNode { return s.Chain().Nodes }))
 	}
@@ -40,7 +40,7 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 			Formerly("doubtful").
 			Gauge("refunds_due", "Payments with a refund due.", func(n *desk.MoneyCounts) float64 { return float64(n.RefundsDue) }).
 			Gauge("refunds_ordered", "Payments that an operator has ordered to be paid back, and whose refund is not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Ordered) }).
-			Gauge("refunding", "Refunds that are promised or sent, and not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Refunding) }).
+			Gauge("refunding", "Refunds that the desk has permitted or sent, and that are not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Refunding) }).
 			Counter("unmatched_dropped_total", "Unmatched payments that made room for larger ones.", func(n *desk.MoneyCounts) float64 { return float64(n.Dropped) }).
 			Formerly("strays_dropped_total").
 			Counter("dust_total", "Transfers below settle.dust_usdc and settle.dust_sol, which are counted only.", func(n *desk.MoneyCounts) float64 { return float64(n.Dust) }).

@@ -29,7 +29,7 @@ type deskChainJSON struct {
 	chainJSON
 	Desk         wire.Address `json:"desk_address"` // delivers, co-signs and sponsors
 	Slot         *uint64      `json:"slot"`
-	BlockhashAge *int64       `json:"blockhash_age_ms"` // of the next package's blockhash
+	BlockhashAge *int64       `json:"blockhash_age_ms"` // of the blockhash of the next transaction package
 	Tracked      int          `json:"tracked"`          // signed transactions without a known outcome
 	Nodes        []nodeJSON   `json:"nodes"`            // in the order of preference
 }

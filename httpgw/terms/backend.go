@@ -30,11 +30,11 @@ type Settlement interface {
 	// Ready returns nil if a transaction package can be built now. It must not block.
 	Ready() error
 	// Package returns what the client needs to pay for a reserved claim. It returns the
-	// same package for every call with the same claim, so the payer of the first call counts.
-	// A *desk.Refusal says why there is no package.
+	// same transaction package for every call with the same claim, so the payer of the first call counts.
+	// A *desk.Refusal says why there is none.
 	Package(ctx context.Context, c *rfq.Claim, payer desk.FeePayer) (desk.Package, error)
-	// FreshPackage replaces the package of a reserved claim by one with a newer blockhash.
-	// Errors: desk.ErrUnknownBuild if the claim has no package; a *desk.Refusal if it has
+	// FreshPackage replaces the transaction package of a reserved claim by one with a newer blockhash.
+	// Errors: desk.ErrUnknownBuild if the claim has none; a *desk.Refusal if it has
 	// ended or moved on.
 	FreshPackage(ctx context.Context, id market.ClaimID) (desk.Package, error)
 	// Verify looks for a payment on the chain and, if it is final, books it at the desk.

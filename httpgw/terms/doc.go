@@ -3,7 +3,7 @@
 // of each refusal of the desk and of the settlement.
 //
 // An answer of the desk is a function of its result, the pair's mint and decimals, the
-// USDC mint and the claim's package. The same Idempotency-Key and body therefore get the
+// USDC mint and the claim's transaction package. The same Idempotency-Key and body therefore get the
 // same bytes again; a refusal differs in its request_id. A request that is refused before
 // it reaches the desk leaves no trace of its key.
 package terms

@@ -113,7 +113,7 @@ func DeskProblem(err error) *wire.Problem {
 			Status: 409, Code: wire.CodeIdempotencyConflict, Field: wire.IdempotencyHeader,
 			Text: "This Idempotency-Key was used with another body. A new request needs a new key.",
 		}
-	case errors.Is(err, rfq.ErrFormat):
+	case errors.Is(err, rfq.ErrNotFinalized):
 		return &wire.Problem{
 			Status: 503, Code: wire.CodeReadOnly, Reason: "upgrade_not_finalized", RetryS: retryUpgradeS,
 			Text: "The desk cannot do this until the upgrade of its nodes is finalized. Nothing was done.",

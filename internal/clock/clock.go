@@ -5,7 +5,7 @@
 // one means that the wall clock was set, that the machine was suspended, or that the
 // journal was written while the wall clock was ahead. Then the time approaches the wall
 // clock at [FastRate], without a jump, and [Clock.Jump] returns the difference, so that
-// the service promises nothing new until both agree again. So deadlines do not all expire
+// the service makes no quote, claim or signature until both agree again. So deadlines do not all expire
 // when the wall clock jumps ahead, and expiry continues after it was set back.
 //
 // Concurrency: Now and Jump may be called by any goroutine while Run runs; both are

@@ -64,7 +64,7 @@ func (p *Publisher) fill(ctx context.Context, l *link) error {
 		}
 		recreate = errors.Is(err, errStreamMismatch)
 		if try == 0 || recreate {
-			p.o.Logger.Warn("filling the fan-out stream failed", "seq", f.at.Next, "anew", recreate, "error", err)
+			p.o.Logger.Warn("filling the fan-out stream failed", "seq", f.at.Next, "recreate", recreate, "error", err)
 		}
 		if !sleep(ctx, pause(try)) {
 			return nil

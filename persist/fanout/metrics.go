@@ -24,10 +24,10 @@ func (p *Publisher) Metrics() []Metric {
 	s := &p.stats
 	return []Metric{
 		counter("fanout_frames_total", "Durable frames published to followers.", &s.Frames),
-		counter("fanout_messages_total", "Messages that these frames went in.", &s.Messages),
-		counter("fanout_bytes_total", "Bytes of these frames.", &s.Bytes),
+		counter("fanout_messages_total", "Messages in which frames were published to followers.", &s.Messages),
+		counter("fanout_bytes_total", "Bytes of the frames published to followers.", &s.Bytes),
 		counter("fanout_unsent_frames_total", "Frames not published because no server was connected.", &s.Unsent),
-		gauge("fanout_live_seq", "Last command that was published or skipped.", float64(s.LiveSeq.Load())),
+		gauge("fanout_live_seq", "Last command that was published, or whose frame was pruned before it was published.", float64(s.LiveSeq.Load())),
 		gauge("fanout_cached_seq", "Last command acknowledged by the stream.", float64(s.StreamSeq.Load())),
 		counter("fanout_stream_acks_total", "Messages acknowledged by the stream.", &s.Acked),
 		counter("fanout_stream_refused_total", "Messages not acknowledged by the stream.", &s.Refused),

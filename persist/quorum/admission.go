@@ -21,9 +21,9 @@ import (
 //   - as a node that joins, if most peers have a log and it votes in none. It may have been
 //     added already: until it votes, it has nothing to forget.
 
-// ErrNoMemory says that a node has an empty folder and its group has a log: it may have
+// ErrEmptyFolder means that a node has an empty folder and its group has a log: it may have
 // forgotten votes and acknowledged entries, so it does not vote. Replace it under a new id.
-var ErrNoMemory = errors.New("quorum: the data folder is empty, but the group has a log")
+var ErrEmptyFolder = errors.New("quorum: the data folder is empty, but the group has a log")
 
 // errAlone says that a node with an empty folder waits for answers of its peers.
 var errAlone = errors.New("the data folder is empty: waiting for peers that know whether the group has begun")
@@ -86,19 +86,19 @@ func (n *Node) birth(create bool) (b birth, err error) {
 		_, _ = rand.Read(b[:]) // never fails
 		return b, n.log.SetRegister(registerBirth, b[:])
 	case len(value) != len(b):
-		return b, fmt.Errorf("%w: register %s has %d bytes", errEntry, registerBirth, len(value))
+		return b, fmt.Errorf("%w: key %s has %d bytes", errState, registerBirth, len(value))
 	}
 	return birth(value), nil
 }
 
-// judge says whether this node, whose folder is empty, may take part.
+// judge returns nil if this node, whose folder is empty, may take part, and otherwise why not.
 func (n *Node) judge(others []Peer, answers []probeAnswer, errs []error) error {
 	empty, informed := 0, 0
 	var log, silent *Peer
 	for i := range others {
 		switch a := &answers[i]; {
 		case errors.Is(errs[i], errOldProgram):
-			// It cannot tell. A program of that age founds no group with this one.
+			// It does not know. A program of that age founds no group with this one.
 			informed++
 			if !n.o.Join {
 				log = &others[i]
@@ -119,7 +119,7 @@ func (n *Node) judge(others []Peer, answers []probeAnswer, errs []error) error {
 	switch {
 	case log != nil:
 		return fmt.Errorf("%w, which node %s has: %s may have forgotten votes and acknowledged commands and takes no part. "+
-			"Put its data folder back, or replace it: blockdesk cluster replace %s NEW_ID HOST:PORT", ErrNoMemory, log.ID, n.o.ID, n.o.ID)
+			"Put its data folder back, or replace it: blockdesk cluster replace %s NEW_ID HOST:PORT", ErrEmptyFolder, log.ID, n.o.ID, n.o.ID)
 	case n.o.Join && informed > len(others)/2, !n.o.Join && empty == len(others):
 		return nil
 	case silent != nil:
@@ -153,7 +153,7 @@ func (n *Node) founders() (map[string]birth, error) {
 	for len(p) > 0 {
 		end := 1 + int(p[0])
 		if len(p) < end+birthBytes {
-			return nil, fmt.Errorf("%w: register %s is damaged", errEntry, registerFounders)
+			return nil, fmt.Errorf("%w: key %s is incomplete", errState, registerFounders)
 		}
 		out[string(p[1:end])] = birth(p[end : end+birthBytes])
 		p = p[end+birthBytes:]
@@ -169,7 +169,7 @@ func (n *Node) setAdmission(why error) {
 	n.mu.Unlock()
 	switch {
 	case why == nil || was != nil && was.Error() == why.Error():
-	case errors.Is(why, ErrNoMemory):
+	case errors.Is(why, ErrEmptyFolder):
 		n.o.Logger.Error("node may not join its group", "node", n.o.ID, "error", why)
 	default:
 		n.o.Logger.Info("waiting for the peers of a new group", "node", n.o.ID, "reason", why)

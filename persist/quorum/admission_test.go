@@ -52,8 +52,8 @@ func TestVoterWithoutMemory(t *testing.T) {
 		c.start("n2")
 		c.start("n3")
 		n2, n3 := c.members["n2"].node, c.members["n3"].node
-		await.True(t, "n2 is refused", func() bool { return errors.Is(n2.Admission(), ErrNoMemory) })
-		if err := n2.Ready(); !errors.Is(err, ErrNoMemory) || !errors.Is(err, ErrNotReady) {
+		await.True(t, "n2 is refused", func() bool { return errors.Is(n2.Admission(), ErrEmptyFolder) })
+		if err := n2.Ready(); !errors.Is(err, ErrEmptyFolder) || !errors.Is(err, ErrNotReady) {
 			t.Errorf("ready: %v", err)
 		}
 		elections := n3.Counts().Elections
@@ -69,7 +69,7 @@ func TestVoterWithoutMemory(t *testing.T) {
 		if err := w.append(ref.Commands[100:]); err != nil {
 			t.Fatal(err)
 		}
-		if err := n2.Admission(); !errors.Is(err, ErrNoMemory) {
+		if err := n2.Admission(); !errors.Is(err, ErrEmptyFolder) {
 			t.Errorf("n2: %v", err)
 		}
 		for _, id := range []string{"n1", "n2", "n3"} {
@@ -100,7 +100,7 @@ func TestAddedBeforeItStarts(t *testing.T) {
 	}
 	c.lose("late")
 	c.start("late")
-	await.True(t, "the refusal", func() bool { return errors.Is(c.members["late"].node.Admission(), ErrNoMemory) })
+	await.True(t, "the refusal", func() bool { return errors.Is(c.members["late"].node.Admission(), ErrEmptyFolder) })
 }
 
 // TestFounders: the first nodes of a group begin only when all are there, and one that was
@@ -129,13 +129,13 @@ func TestFounders(t *testing.T) {
 	}{
 		{"all empty", false, []probeAnswer{{}, {}}, none, nil},
 		{"one away", false, []probeAnswer{{}, {}}, []error{nil, away}, errAlone},
-		{"one has a log", false, []probeAnswer{answer, {}}, []error{nil, away}, ErrNoMemory},
-		{"one has a log without it", false, []probeAnswer{{hasLog: true}, {}}, none, ErrNoMemory},
+		{"one has a log", false, []probeAnswer{answer, {}}, []error{nil, away}, ErrEmptyFolder},
+		{"one has a log without it", false, []probeAnswer{{hasLog: true}, {}}, none, ErrEmptyFolder},
 		{"one has seen it", false, []probeAnswer{answer, {hasLog: true, founder: true}}, none, nil},
-		{"an old program", false, []probeAnswer{{}, {}}, []error{nil, errOldProgram}, ErrNoMemory},
+		{"an old program", false, []probeAnswer{{}, {}}, []error{nil, errOldProgram}, ErrEmptyFolder},
 		{"joins, all know a log", true, []probeAnswer{{hasLog: true}, {hasLog: true}}, none, nil},
 		{"joins, one is away", true, []probeAnswer{{hasLog: true}, {}}, []error{nil, away}, errAlone},
-		{"joins and is a voter", true, []probeAnswer{{hasLog: true}, answer}, none, ErrNoMemory},
+		{"joins and is a voter", true, []probeAnswer{{hasLog: true}, answer}, none, ErrEmptyFolder},
 		{"joins nothing", true, []probeAnswer{{}, {}}, none, errAlone},
 		{"joins an old group", true, []probeAnswer{{}, {}}, []error{errOldProgram, errOldProgram}, nil},
 	} {

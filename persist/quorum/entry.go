@@ -27,6 +27,9 @@ const (
 // errEntry marks an entry that this program did not write.
 var errEntry = errors.New("invalid log entry")
 
+// errState marks a value beside the log (a register) that this program did not write.
+var errState = errors.New("damaged state of the node")
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // kind is the kind of an entry's data. On disk and on the wire: frozen.

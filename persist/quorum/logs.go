@@ -140,7 +140,7 @@ func (l logStore) GetUint64(key []byte) (uint64, error) {
 		return 0, err
 	}
 	if len(value) != 8 {
-		return 0, fmt.Errorf("%w: register %q has %d bytes", errEntry, key, len(value))
+		return 0, fmt.Errorf("%w: key %q has %d bytes", errState, key, len(value))
 	}
 	return binary.LittleEndian.Uint64(value), nil
 }

@@ -1,9 +1,9 @@
 // Package openapitest holds a service's answers to its OpenAPI 3.1 document. It
-// is for tests alone, those of every room that answers or describes.
+// is for tests alone, the tests of every package that answers or describes.
 //
 // A [Document] is read by its JSON pointers, so what is checked is the text that
 // integrators get and no model of it. Schemas are compiled as JSON Schema draft
-// 2020-12, the dialect of OpenAPI 3.1, with content encodings asserted.
+// 2020-12, the version of OpenAPI 3.1, with content encodings asserted.
 //
 // The document's words are taken strictly: an answer's status must be described
 // (a default counts for its own codes alone), its media type must be exact, each

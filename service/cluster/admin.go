@@ -29,7 +29,7 @@ func (d groupAdmin) Status() admin.ClusterStatus {
 		out.Leader = m.member(quorum.Member{Peer: s.Leader, Voter: true})
 	}
 	out.LogFormat, out.NewestFormat = int(m.node.Format()), quorum.MaxFormat
-	out.NoMemory = errors.Is(m.node.Admission(), quorum.ErrNoMemory)
+	out.NoMemory = errors.Is(m.node.Admission(), quorum.ErrEmptyFolder)
 	if err := m.node.Ready(); err != nil {
 		out.Problem = err.Error()
 	} else {

@@ -25,7 +25,7 @@ func (m *Node) collectors() []prometheus.Collector {
 			Gauge("warm_jobs_waiting", "Frames that this node's hot standby replica has yet to apply.", func(s *quorum.Status) float64 { return float64(s.Waiting) }).
 			Gauge("node_failed", "1 after this node has left its group until a restart, because its disk failed or its log diverged.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Failed != nil) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Admission).
-			Gauge("node_no_memory", "1 while this node takes no part: its data folder was empty though the group has a log.", func(err *error) float64 { return admin.BoolValue(errors.Is(*err, quorum.ErrNoMemory)) }),
+			Gauge("node_no_memory", "1 while this node takes no part: its data folder was empty though the group has a log.", func(err *error) float64 { return admin.BoolValue(errors.Is(*err, quorum.ErrEmptyFolder)) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Format).
 			Gauge("log_format", "Format of the group's log: 1 is that of release 0.1.0, 2 the newest.", func(v *uint16) float64 { return float64(*v) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Ready).
@@ -38,7 +38,7 @@ func (m *Node) collectors() []prometheus.Collector {
 			Counter("commits_total", "Entries proposed by this node that were committed.", func(c *quorum.Counts) float64 { return float64(c.Commits) }).
 			Counter("commits_failed_total", "Entries proposed by this node that were refused, or whose outcome is unknown.", func(c *quorum.Counts) float64 { return float64(c.Failed) }).
 			Counter("frames_total", "Committed frames of any leader that were valid here.", func(c *quorum.Counts) float64 { return float64(c.Frames) }).
-			Counter("frame_bytes_total", "Bytes of those frames.", func(c *quorum.Counts) float64 { return float64(c.Bytes) }).
+			Counter("frame_bytes_total", "Bytes of the committed frames that were valid here.", func(c *quorum.Counts) float64 { return float64(c.Bytes) }).
 			Counter("entries_refused_total", "Committed entries that were late or out of order: proposals of an earlier leader.", func(c *quorum.Counts) float64 { return float64(c.Refused) }).
 			Counter("snapshots_total", "Snapshots that this node has written.", func(c *quorum.Counts) float64 { return float64(c.Snapshots) }).
 			Counter("snapshots_failed_total", "Snapshots that this node could not write. The log grows.", func(c *quorum.Counts) float64 { return float64(c.SnapshotsFailed) }).

@@ -243,7 +243,7 @@ func checkTokenHash(text string) error {
 func upstreams(urls string) (out []rpc.Upstream, err error) {
 	list := SplitList(urls)
 	if len(list) > rpc.MaxUpstreams {
-		return nil, fmt.Errorf("%d is outside 0 to %d", len(list), rpc.MaxUpstreams)
+		return nil, fmt.Errorf("%d URLs: at most %d", len(list), rpc.MaxUpstreams)
 	}
 	named := map[string]int{}
 	for i, text := range list {
@@ -271,7 +271,7 @@ func checkTreasury(text string) error {
 		}
 	}
 	if len(wallets) > settle.MaxTreasury {
-		return fmt.Errorf("%d is outside 0 to %d", len(wallets), settle.MaxTreasury)
+		return fmt.Errorf("%d wallets: at most %d", len(wallets), settle.MaxTreasury)
 	}
 	return nil
 }

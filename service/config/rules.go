@@ -262,7 +262,7 @@ func (c *Config) checkMirror() error {
 		return err
 	}
 	if least := int((mirror.Week + mirror.Day) / mirror.Day); m.ReachDays > 0 && m.ReachDays < least {
-		return fmt.Errorf("mirror.reach_days: %d is less than %d, which the windows need; 0 means all", m.ReachDays, least)
+		return fmt.Errorf("mirror.reach_days: %d is less than %d, which the statistics of seven days need; 0 means all", m.ReachDays, least)
 	}
 	if c.Mirrors() && m.RPCURLs == "" && c.Chain.RPCURLs == "" {
 		return errors.New("mirror.rpc_urls: empty, and so is chain.rpc_urls: mirrored instruments need a node")

@@ -85,7 +85,7 @@ func Journal(read func() persist.Health) prometheus.Collector {
 func JournalWrites(read func() persist.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_journal_", read).
 		Counter("frames_total", "Frames written to the journal since the start.", func(s *persist.Stats) float64 { return float64(s.Frames) }).
-		Counter("bytes_total", "Bytes of those frames, before compression.", func(s *persist.Stats) float64 { return float64(s.Bytes) })
+		Counter("bytes_total", "Bytes of the frames written to the journal, before compression.", func(s *persist.Stats) float64 { return float64(s.Bytes) })
 }
 
 // JournalSyncs returns the histogram of sync times that the journal keeps.

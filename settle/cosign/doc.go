@@ -8,7 +8,7 @@
 //
 // A [Countersigned] has the taker's verified signature. An [Authorized] has the desk's
 // durable permission for exactly its message. A [Signed] has both, and the desk's verified
-// signature. Refunds have types of their own, so that a promise to deliver cannot pay back
+// signature. Refunds have types of their own, so that permission to deliver cannot pay back
 // and the other way round. Sign uses a [Signer]: a key from a file ([FileSigner]), or the socket of a
 // separate process ([SocketSigner] and [Server]).
 //

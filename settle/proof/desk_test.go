@@ -83,8 +83,8 @@ func (d *machineDesk) do(r rfq.Request) (o desk.Result, err error) {
 
 func (d *machineDesk) apply(r rfq.Request) (o desk.Result) {
 	d.seq++
-	if r.Head().Token == 0 {
-		r.Head().Token = d.seq
+	if r.Head().RequestID == 0 {
+		r.Head().RequestID = d.seq
 	}
 	d.out.Reset()
 	d.m.Apply(rfq.AppendRequest(nil, r), rfq.Stamp{Seq: d.seq, At: time.Now().Add(d.ahead).UnixNano()}, nil, d.out)
@@ -195,7 +195,7 @@ func (d *machineDesk) take(t testing.TB, wallet solana.Address, rail market.Rail
 	d.mu.Lock()
 	id := market.ClaimID(0x9e37_79b9_7f4a_7c15 * (d.seq + 1)) // no two alike
 	d.mu.Unlock()
-	o := d.must(t, &rfq.TakeClaim{Header: rfq.Header{Token: uint64(id)}, Ticket: ticket, Tranche: 1, Fill: 1, Rail: rail, Mode: way, Wallet: wallet})
+	o := d.must(t, &rfq.TakeClaim{Header: rfq.Header{RequestID: uint64(id)}, Ticket: ticket, Tranche: 1, Fill: 1, Rail: rail, Mode: way, Wallet: wallet})
 	if o.Reason != 0 || o.Claim == nil {
 		t.Fatalf("claim: %v", o.Reason)
 	}

@@ -27,8 +27,8 @@ func openKV(t testing.TB, fs vfs.FS) *persist.KV {
 	return kv
 }
 
-// promised is what a store has said before a crash.
-type promised struct {
+// acknowledged is what a store has said before a crash.
+type acknowledged struct {
 	stored    []store.Transaction
 	builds    []*store.Build
 	unmatched []solana.Signature
@@ -62,8 +62,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// work does some of everything, and returns what it was promised.
-func work(t *testing.T, rng *rand.Rand, s *store.Store, signed []cosign.Signed) (p promised) {
+// work does some of everything, and returns what was acknowledged.
+func work(t *testing.T, rng *rand.Rand, s *store.Store, signed []cosign.Signed) (p acknowledged) {
 	t.Helper()
 	for n := range rng.IntN(60) {
 		var err error
@@ -98,7 +98,7 @@ func work(t *testing.T, rng *rand.Rand, s *store.Store, signed []cosign.Signed) 
 	return p
 }
 
-func (p *promised) check(t *testing.T, seed uint64, s *store.Store) {
+func (p *acknowledged) check(t *testing.T, seed uint64, s *store.Store) {
 	t.Helper()
 	for _, want := range p.stored {
 		k, ok, err := s.Transaction(want.Claim(), want.Hash())
