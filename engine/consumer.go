@@ -22,11 +22,11 @@ import (
 //
 // One goroutine at a time may use a Consumer; only Await may be called from any.
 type Consumer struct {
-	name    string
-	engine  *Engine
-	waiting *waiter
-	ready   func() bool // hasWork, bound once so that Next does not allocate
-	urged   func() bool // bound once, too
+	name     string
+	engine   *Engine
+	waiting  *waiter
+	ready    func() bool // hasWork, bound once so that Next does not allocate
+	mustRead func() bool // whether Next must not wait for more events; bound once, too
 
 	kinds  uint32        // bit k: an event of kind k wakes the consumer
 	gather time.Duration // the shortest time between two wake-ups
@@ -54,7 +54,7 @@ type Consumer struct {
 func newConsumer(name string, e *Engine) *Consumer {
 	c := &Consumer{name: name, engine: e, waiting: newWaiter(e.options.Wait), last: e.ingress.firstSeq - 1}
 	c.ready, c.kinds = c.hasWork, allKinds
-	c.urged = func() bool { return c.waiters.any() || e.ended.Load() || c.backlogged() }
+	c.mustRead = func() bool { return c.waiters.any() || e.ended.Load() || c.backlogged() }
 	c.waiters.lowest.Store(math.MaxUint64)
 	return c
 }
@@ -148,7 +148,7 @@ func (c *Consumer) awaitGather(ctx context.Context) {
 	}
 	c.rest.Reset(rest)
 	c.gathering.Store(true)
-	c.waiting.waitTimer(c.urged, ctx.Done(), c.rest.C)
+	c.waiting.waitTimer(c.mustRead, ctx.Done(), c.rest.C)
 	c.gathering.Store(false)
 }
 
@@ -203,7 +203,7 @@ func (c *Consumer) Release(n int) {
 	c.next += uint64(n)
 	c.cursor.Store(c.next)
 	c.waiters.notify(c.next)
-	c.engine.egress.roomWait.wake()
+	c.engine.egress.spaceWait.wake()
 }
 
 // CompleteSeq returns the highest Seq up to which all commands are durable and Next and
@@ -243,7 +243,7 @@ func (c *Consumer) Close() {
 	c.seqAtClose, c.closed = c.CompleteSeq(), true
 	c.cursor.Store(math.MaxUint64)
 	c.waiters.notify(math.MaxUint64)
-	c.engine.egress.roomWait.wake()
+	c.engine.egress.spaceWait.wake()
 }
 
 // hasWork reports whether Next can return.

@@ -80,7 +80,7 @@ func TestFailsWhileRingIsFull(t *testing.T) {
 	}
 	want := slices.Clone(held)
 	e.mustSubmit(t, head()...)
-	await.True(t, "a full ring", func() bool { return e.Stats().Egress == 4 && e.egress.roomWait.state.Load() != waiterAwake })
+	await.True(t, "a full ring", func() bool { return e.Stats().Egress == 4 && e.egress.spaceWait.state.Load() != waiterAwake })
 	close(j.gate)
 	await.True(t, "the failure", func() bool { return e.Stats().Failed != nil })
 	if err := e.finish(t); !errors.Is(err, errDisk) {

@@ -407,7 +407,7 @@ func (e *Engine) drain(matched <-chan struct{}) error {
 	}
 	err := fmt.Errorf("%w: %s", ErrDrainTimeout, e.egress.slowestConsumer())
 	e.drainExpired.Store(true)
-	e.egress.roomWait.wake()
+	e.egress.spaceWait.wake()
 	<-matched
 	if !e.matcher.discarding {
 		return nil
@@ -420,7 +420,7 @@ func (e *Engine) close(flag uint64) {
 	e.ingress.tail.Or(flag)
 	e.stopping.Store(true)
 	e.matcherWait.wake()
-	e.egress.roomWait.wake()
+	e.egress.spaceWait.wake()
 }
 
 const (

@@ -130,7 +130,7 @@ func (e *Engine) runFollower(ctx context.Context) error {
 	e.stopping.Store(true)
 	timeout := time.AfterFunc(e.options.DrainTimeout, func() {
 		e.drainExpired.Store(true)
-		e.egress.roomWait.wake()
+		e.egress.spaceWait.wake()
 	})
 	e.follower.mu.Lock() // no Apply is under way, and none will be
 	defer e.follower.mu.Unlock()

@@ -149,7 +149,7 @@ func (m *matcher) publish() {
 	if m.discarding {
 		return
 	}
-	e.egress.want(kinds, m.sink.Pos)
+	e.egress.recordKinds(kinds, m.sink.Pos)
 	e.egress.published.Store(m.sink.Pos)
 	// If none of these events is durable yet, the journaler wakes the consumers: it stores
 	// durable before it looks for sleepers, so one of the two wakes them.
@@ -172,7 +172,7 @@ func (m *matcher) makeRoom(s *event.Sink) {
 	if s.Pos < s.Limit {
 		return
 	}
-	e.egress.roomWait.wait(m.room, nil)
+	e.egress.spaceWait.wait(m.room, nil)
 	s.Limit = e.egress.limit(s.Pos)
 	if s.Pos < s.Limit && e.failure.Load() == nil {
 		return

@@ -16,7 +16,7 @@ const allKinds = math.MaxUint32
 type egress struct {
 	events    []event.Event
 	consumers []*Consumer // fixed once Run begins
-	roomWait  *waiter     // the matcher waits here for the slowest consumer
+	spaceWait *waiter     // the matcher waits here for the slowest consumer
 
 	_         cacheLine
 	published atomic.Uint64
@@ -25,7 +25,7 @@ type egress struct {
 
 func (g *egress) init(size int, mode WaitMode) {
 	g.events = make([]event.Event, size)
-	g.roomWait = newWaiter(mode)
+	g.spaceWait = newWaiter(mode)
 }
 
 func (g *egress) at(p uint64) *event.Event { return &g.events[p&uint64(len(g.events)-1)] }
@@ -60,8 +60,9 @@ func (g *egress) wakeAll() {
 	}
 }
 
-// want enters the kinds of the events before position end for the consumers that choose.
-func (g *egress) want(kinds uint32, end uint64) {
+// recordKinds records that events of these kinds end before position end, for the consumers
+// with WakeFor.
+func (g *egress) recordKinds(kinds uint32, end uint64) {
 	for _, c := range g.consumers {
 		if c.kinds != allKinds && c.kinds&kinds != 0 {
 			c.wanted.Store(end)

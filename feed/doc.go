@@ -46,9 +46,9 @@
 // publication to the shards and covers only complete batches. Histories keep the
 // engine_seq of each update, so that a position leads to a seq.
 //
-// The channel tickets (our choice) is sent only to clients that name it. Only commands of
-// the desk cause its messages, so a reference price that moves by itself is published with
-// the next change. Its sequence numbers are per pair and epoch, from 1. The desk wakes a
+// The channel tickets (our choice) is sent only to clients that name it. Commands of the
+// desk cause its messages, and a reference price that grows too old; one that moves by itself
+// is published with the next change. Its sequence numbers are per pair and epoch, from 1. The desk wakes a
 // goroutine of the feed, which reads the tickets at most once in ticketsInterval.
 //
 // Cost: a delivery appends one pointer and takes a share of one write(2), because all

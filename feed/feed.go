@@ -72,7 +72,7 @@ type Feed struct {
 	book     Book
 	sinks    []marketdata.Sink
 	views    []atomic.Pointer[marketdata.View]
-	books    []atomic.Pointer[deskBook] // of instrument i and desk kind k at i*deskKinds+k-marketKinds
+	books    []atomic.Pointer[deskList] // of instrument i and desk kind k at i*deskKinds+k-marketKinds
 	topics   []sharedTopic
 	shards   []*shard
 	desk     deskPublisher
@@ -127,7 +127,7 @@ func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 	f := &Feed{
 		o: o, set: set.WithOtherShards(o.OtherShards),
 		views:    make([]atomic.Pointer[marketdata.View], set.Len()),
-		books:    make([]atomic.Pointer[deskBook], set.Len()*int(deskKinds)),
+		books:    make([]atomic.Pointer[deskList], set.Len()*int(deskKinds)),
 		topics:   make([]sharedTopic, set.Len()*int(numKinds)),
 		upgrader: newUpgrader(),
 		accepted: make(chan *conn),
@@ -156,7 +156,7 @@ func (f *Feed) Begin(book Book, epoch uint64) error {
 		view := first(book.View(market.InstrumentID(i)), market.InstrumentID(i), epoch)
 		f.views[i].Store(view)
 		for k := tickets; k < numKinds; k++ {
-			f.deskBook(view.Instrument, k).Store(&deskBook{instrument: view.Instrument, kind: k})
+			f.deskList(view.Instrument, k).Store(&deskList{instrument: view.Instrument, kind: k})
 		}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (f *Feed) WantOrders(in market.InstrumentID) (release func(), ok bool) {
 		return nil, false
 	}
 	t.wanted[in].Add(1)
-	t.request()
+	t.wakeRun()
 	return func() { t.wanted[in].Add(-1) }, true
 }
 
@@ -202,7 +202,7 @@ func (f *Feed) WantOrders(in market.InstrumentID) (release func(), ok bool) {
 func (f *Feed) publishOrders() {
 	for i := range f.orders.books {
 		in := f.set.Get(market.InstrumentID(i))
-		if v := f.views[i].Load(); v.Orders == nil && f.orders.has(in) && f.orders.want(in.ID, f.topic(topicRef{in, l3})) {
+		if v := f.views[i].Load(); v.Orders == nil && f.orders.has(in) && f.orders.needsOrders(in.ID, f.topic(topicRef{in, l3})) {
 			next := *v
 			f.publish(v, &next, nil)
 		}
@@ -217,8 +217,8 @@ func (f *Feed) View(in market.InstrumentID) *marketdata.View {
 	return f.views[in].Load()
 }
 
-// deskBook returns the current book of a desk kind.
-func (f *Feed) deskBook(in market.InstrumentID, k kind) *atomic.Pointer[deskBook] {
+// deskList returns the current book of a desk kind.
+func (f *Feed) deskList(in market.InstrumentID, k kind) *atomic.Pointer[deskList] {
 	return &f.books[int(in)*int(deskKinds)+int(k-marketKinds)]
 }
 
@@ -308,7 +308,7 @@ func (f *Feed) openPolls() (closeAll func(), err error) {
 func (f *Feed) follow(drain context.Context, events Events) error {
 	for {
 		quiet, cancel := context.WithTimeout(drain, f.o.QuietAfter)
-		f.orders.beginWait(cancel)
+		f.orders.setWake(cancel)
 		err := f.followUntil(quiet, events)
 		cancel()
 		ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)

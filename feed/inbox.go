@@ -11,7 +11,7 @@ import (
 // has subscribers.
 type publication struct {
 	next   *marketdata.View
-	book   *deskBook
+	book   *deskList
 	frames [numKinds][]byte
 }
 

@@ -14,13 +14,13 @@ import (
 
 // orderTracker follows the order-by-order books for the channel l3. Run applies events to all
 // of them, because an order may be older than its first subscriber; a view has the orders only
-// while somebody wants them.
+// while a subscription needs them.
 type orderTracker struct {
-	on        bool
-	books     []orders.Book  // Run's, by instrument
-	wanted    []atomic.Int64 // uses by other packages, by instrument
-	requested atomic.Bool    // somebody has just begun to want orders
-	wait      atomic.Pointer[context.CancelFunc]
+	on         bool
+	books      []orders.Book  // Run's, by instrument
+	wanted     []atomic.Int64 // uses by other packages, by instrument
+	subscribed atomic.Bool    // a client has just subscribed to orders
+	wait       atomic.Pointer[context.CancelFunc]
 
 	scratch []orders.Order // Run's
 }
@@ -52,24 +52,24 @@ func (t *orderTracker) apply(e *event.Event) {
 	}
 }
 
-// request wakes Run, which makes views with orders.
-func (t *orderTracker) request() {
-	t.requested.Store(true)
+// wakeRun wakes Run, which makes views with orders.
+func (t *orderTracker) wakeRun() {
+	t.subscribed.Store(true)
 	if wake := t.wait.Load(); wake != nil {
 		(*wake)()
 	}
 }
 
-// beginWait gives request the way to end the wait for events.
-func (t *orderTracker) beginWait(wake context.CancelFunc) {
+// setWake gives wakeRun the function that ends the wait for events.
+func (t *orderTracker) setWake(wake context.CancelFunc) {
 	t.wait.Store(&wake)
-	if t.requested.Swap(false) { // before the wait began
+	if t.subscribed.Swap(false) { // before the wait began
 		wake()
 	}
 }
 
-// want reports whether views of an instrument are to have their orders. topic is that of l3.
-func (t *orderTracker) want(in market.InstrumentID, topic *sharedTopic) bool {
+// needsOrders reports whether views of an instrument are to have their orders. topic is that of l3.
+func (t *orderTracker) needsOrders(in market.InstrumentID, topic *sharedTopic) bool {
 	return t.on && (topic.subscribers.Load() > 0 || topic.linger.Load() > 0 || t.wanted[in].Load() > 0)
 }
 
@@ -77,7 +77,7 @@ func (t *orderTracker) want(in market.InstrumentID, topic *sharedTopic) bool {
 func (t *orderTracker) add(prev, next *marketdata.View, topic *sharedTopic) {
 	next.Orders = nil
 	switch was := prev.Orders; {
-	case !t.want(next.Instrument, topic):
+	case !t.needsOrders(next.Instrument, topic):
 	case was != nil && prev.DepthSeq == next.DepthSeq && prev.Epoch == next.Epoch:
 		next.Orders = was
 	default:

@@ -23,7 +23,7 @@ type Sale struct {
 // limit. The feed calls it from one goroutine at a time, within Run.
 type Sales func(in market.InstrumentID, after uint64, limit int) ([]Sale, error)
 
-// refreshSales collects the books of the instruments that have new sales, and in a new epoch
+// refreshSales collects the lists of the instruments that have new sales, and in a new epoch
 // those of all.
 func (d *deskPublisher) refreshSales() {
 	d.mu.Lock()
@@ -33,7 +33,7 @@ func (d *deskPublisher) refreshSales() {
 	epoch := d.feed.epoch.Load()
 	for i := range d.feed.set.Len() {
 		in := market.InstrumentID(i)
-		cur := d.feed.deskBook(in, sales).Load()
+		cur := d.feed.deskList(in, sales).Load()
 		if _, fresh := sold[in]; !fresh && cur.epoch == epoch {
 			continue
 		}
@@ -53,10 +53,10 @@ func (d *deskPublisher) refreshSales() {
 	}
 }
 
-// publishSales makes an instrument's next book with more sales, newest first.
-func (d *deskPublisher) publishSales(in market.InstrumentID, cur *deskBook, epoch uint64, more []Sale) {
+// publishSales makes an instrument's next list with more sales, newest first.
+func (d *deskPublisher) publishSales(in market.InstrumentID, cur *deskList, epoch uint64, more []Sale) {
 	f := d.feed
-	next := &deskBook{instrument: in, kind: sales}
+	next := &deskList{instrument: in, kind: sales}
 	next.position = position{epoch: epoch, seq: 1, engineSeq: cur.engineSeq, at: cur.at}
 	follows := epoch == cur.epoch
 	if follows {
@@ -71,7 +71,7 @@ func (d *deskPublisher) publishSales(in market.InstrumentID, cur *deskBook, epoc
 	}
 	next.records = slices.Concat(cur.records, fresh)
 	next.records = slices.Clone(next.records[max(0, len(next.records)-MaxSales):])
-	f.deskBook(in, sales).Store(next)
+	f.deskList(in, sales).Store(next)
 	pub := publication{book: next}
 	ref := topicRef{in: f.set.Get(in), kind: sales}
 	if t := f.topic(ref); follows && t.needed() && len(fresh) < MaxSales {

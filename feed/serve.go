@@ -41,7 +41,7 @@ func (s *shard) add(c *conn, ref topicRef) *subscription {
 	t.shared.linger.Store(MaxResume)
 	t.shared.subscribers.Add(1)
 	if t.kind == l3 && s.views[t.in.ID].Orders == nil {
-		s.feed.orders.request()
+		s.feed.orders.wakeRun()
 	}
 	s.feed.stats.subscriptions.Add(1)
 	return sub

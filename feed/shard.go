@@ -25,7 +25,7 @@ type shard struct {
 
 	poll   *poll // while the feed runs
 	views  []*marketdata.View
-	books  []*deskBook // as Feed.books
+	books  []*deskList // as Feed.books
 	topics []topic     // of instrument i and kind k at i*kinds+k
 
 	wheel      [wheelSlots][]*conn
@@ -56,7 +56,7 @@ func newShard(f *Feed) *shard {
 		feed:   f,
 		inbox:  newInbox(),
 		views:  make([]*marketdata.View, f.set.Len()),
-		books:  make([]*deskBook, f.set.Len()*int(deskKinds)),
+		books:  make([]*deskList, f.set.Len()*int(deskKinds)),
 		topics: make([]topic, f.set.Len()*int(numKinds)),
 	}
 	for i := range s.topics {
@@ -190,7 +190,7 @@ func (s *shard) reload() {
 			}
 		}
 		for k := tickets; k < numKinds; k++ {
-			book, cur := s.feed.deskBook(market.InstrumentID(i), k).Load(), s.book(market.InstrumentID(i), k)
+			book, cur := s.feed.deskList(market.InstrumentID(i), k).Load(), s.book(market.InstrumentID(i), k)
 			if *cur != book {
 				*cur = book
 				s.markTopicStale(&of[k], false)

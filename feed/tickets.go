@@ -47,7 +47,7 @@ func (d *deskPublisher) refreshTickets() {
 // if they differ.
 func (d *deskPublisher) publishChanges(in market.InstrumentID, now position) {
 	f := d.feed
-	current, found := f.deskBook(in, tickets), d.found[in]
+	current, found := f.deskList(in, tickets), d.found[in]
 	cur := current.Load()
 	d.diff(cur.records, found)
 	follows := now.epoch == cur.epoch
@@ -58,7 +58,7 @@ func (d *deskPublisher) publishChanges(in market.InstrumentID, now position) {
 	if follows {
 		now.seq = cur.seq + 1
 	}
-	next := &deskBook{position: now, instrument: in, kind: tickets, records: slices.Clone(found)}
+	next := &deskList{position: now, instrument: in, kind: tickets, records: slices.Clone(found)}
 	current.Store(next)
 	pub := publication{book: next}
 	ref := topicRef{in: f.set.Get(in), kind: tickets}

@@ -53,7 +53,7 @@ func (s *shard) position(t *topic) position {
 }
 
 // book returns the shard's current book of a desk kind.
-func (s *shard) book(in market.InstrumentID, k kind) **deskBook {
+func (s *shard) book(in market.InstrumentID, k kind) **deskList {
 	return &s.books[int(in)*int(deskKinds)+int(k-marketKinds)]
 }
 

@@ -11,11 +11,11 @@ import (
 
 // Node is the client of the RPC nodes; *rpc.Client is one. Any goroutine may call it.
 type Node interface {
-	// AccountsFromAll reads accounts from every node.
-	AccountsFromAll(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error)
-	// SignaturePageFromAll reads, from every node, a page of the transactions that name
+	// AccountsFromEach reads accounts from every node.
+	AccountsFromEach(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error)
+	// SignaturePageFromEach reads, from every node, a page of the transactions that name
 	// an account, newest first.
-	SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error)
+	SignaturePageFromEach(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error)
 	// TransactionByMajority reads a transaction as the majority of the answering nodes
 	// has it.
 	TransactionByMajority(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)

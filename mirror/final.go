@@ -18,7 +18,7 @@ func (r *reader) finalPool(ctx context.Context, from uint64) (PoolState, error) 
 	list := append([]solana.Address{solana.ClockSysvar}, r.pool.Accounts()...)
 	q := newQuorum(r.o, Clock{}, time.Time{})
 	for n := 1; ; n++ {
-		views, err := r.node.AccountsFromAll(ctx, list, rpc.Finalized, from)
+		views, err := r.node.AccountsFromEach(ctx, list, rpc.Finalized, from)
 		if err != nil {
 			return PoolState{}, err
 		}

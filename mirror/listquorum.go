@@ -53,7 +53,7 @@ func (l *listQuorum) Transaction(ctx context.Context, s solana.Signature, level 
 // List reads a page. Errors: the first node's if none answers; errContradicted if the
 // answers cannot be joined.
 func (l *listQuorum) List(ctx context.Context, a solana.Address, page rpc.Page) (List, error) {
-	views, err := l.node.SignaturePageFromAll(ctx, a, page, rpc.Finalized)
+	views, err := l.node.SignaturePageFromEach(ctx, a, page, rpc.Finalized)
 	if err != nil {
 		return List{}, err
 	}

@@ -17,7 +17,7 @@ import (
 // fixedPages is a Node with one page function for each simulated node.
 type fixedPages []func(page rpc.Page) ([]rpc.SignatureInfo, error)
 
-func (n fixedPages) SignaturePageFromAll(_ context.Context, _ solana.Address, page rpc.Page, _ rpc.Commitment) (views []rpc.NodeSignatures, err error) {
+func (n fixedPages) SignaturePageFromEach(_ context.Context, _ solana.Address, page rpc.Page, _ rpc.Commitment) (views []rpc.NodeSignatures, err error) {
 	for i, answer := range n {
 		list, err := answer(page)
 		views = append(views, rpc.NodeSignatures{Upstream: fmt.Sprint(i), Err: err, List: list})
@@ -25,7 +25,7 @@ func (n fixedPages) SignaturePageFromAll(_ context.Context, _ solana.Address, pa
 	return views, nil
 }
 
-func (fixedPages) AccountsFromAll(context.Context, []solana.Address, rpc.Commitment, uint64) ([]rpc.NodeAccounts, error) {
+func (fixedPages) AccountsFromEach(context.Context, []solana.Address, rpc.Commitment, uint64) ([]rpc.NodeAccounts, error) {
 	return nil, errors.ErrUnsupported
 }
 

@@ -140,7 +140,7 @@ func (r *reader) query(ctx context.Context, list []solana.Address) (got reading,
 	q := newQuorum(r.o, r.lastAgreed, r.lastAgreedAt)
 	slot := max(r.lastAgreed.Slot, r.engine.Durable(r.pair.Instrument.ID).Slot)
 	for n := 1; ; n++ {
-		views, err := r.node.AccountsFromAll(ctx, list, r.o.Commitment, slot)
+		views, err := r.node.AccountsFromEach(ctx, list, r.o.Commitment, slot)
 		if err != nil {
 			return got, 0, err
 		}

@@ -170,11 +170,11 @@ type countingNode struct {
 	times map[time.Time]int
 }
 
-func (n *countingNode) AccountsFromAll(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error) {
+func (n *countingNode) AccountsFromEach(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error) {
 	n.mu.Lock()
 	n.times[n.now()]++
 	n.mu.Unlock()
-	return n.fakeChain.AccountsFromAll(ctx, list, level, minSlot)
+	return n.fakeChain.AccountsFromEach(ctx, list, level, minSlot)
 }
 
 // TestServiceSpreadsCalls: pairs are spread over a cycle, because nodes limit calls.

@@ -111,7 +111,7 @@ func (c *fakeChain) account(a solana.Address) *rpc.Account {
 
 func (c *fakeChain) mint(key int) []byte { a := sceneKey(key); return a[:] }
 
-func (c *fakeChain) AccountsFromAll(_ context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error) {
+func (c *fakeChain) AccountsFromEach(_ context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asks++
@@ -135,7 +135,7 @@ func (c *fakeChain) AccountsFromAll(_ context.Context, list []solana.Address, le
 	return views, nil
 }
 
-func (c *fakeChain) SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
+func (c *fakeChain) SignaturePageFromEach(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a != sceneKey(keyBaseVault) {

@@ -29,8 +29,8 @@ const (
 
 // Nodes reads accounts of the chain.
 type Nodes interface {
-	// AccountsFromAll reads accounts from every configured node.
-	AccountsFromAll(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error)
+	// AccountsFromEach reads accounts from every configured node.
+	AccountsFromEach(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error)
 	// Upstreams returns how many nodes are configured.
 	Upstreams() int
 }
@@ -267,7 +267,7 @@ func (f *Feed) read(ctx context.Context) []rpc.NodeAccounts {
 	// Confirmed is enough: a price on an abandoned fork is still one that Pyth published.
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	views, err := f.o.Nodes.AccountsFromAll(ctx, list, rpc.Confirmed, 0)
+	views, err := f.o.Nodes.AccountsFromEach(ctx, list, rpc.Confirmed, 0)
 	if err != nil {
 		return nil
 	}

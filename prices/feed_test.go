@@ -36,7 +36,7 @@ func (c *chain) Upstreams() int {
 	return len(c.nodes)
 }
 
-func (c *chain) AccountsFromAll(_ context.Context, list []solana.Address, _ rpc.Commitment, _ uint64) ([]rpc.NodeAccounts, error) {
+func (c *chain) AccountsFromEach(_ context.Context, list []solana.Address, _ rpc.Commitment, _ uint64) ([]rpc.NodeAccounts, error) {
 	c.Lock()
 	defer c.Unlock()
 	var out []rpc.NodeAccounts

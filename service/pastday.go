@@ -98,15 +98,15 @@ func simulateTrades(ctx context.Context, s *Service, eng *engine.Engine, events 
 		return 0, err
 	}
 	maker, taker := participantNumber(s, demo.Maker), participantNumber(s, demo.Taker)
-	past := demo.NewPast(s.instruments, maker, taker, eng.OrderIDs().Next)
+	past := demo.NewSimulatedDay(s.instruments, maker, taker, eng.OrderIDs().Next)
 	cancel := func(in market.InstrumentID) engine.Command {
 		c := engine.Command{Kind: engine.MassCancel, Instrument: in}
 		c.Order.Participant = maker
 		return c
 	}
-	for ; past.Instruments() > 0 && at.Before(until.Add(-demo.PastEvery)); at = at.Add(demo.PastEvery) {
+	for ; past.Instruments() > 0 && at.Before(until.Add(-demo.SimulatedStep)); at = at.Add(demo.SimulatedStep) {
 		for n := range past.Instruments() {
-			clock.Store(at.Add(time.Duration(n) * demo.PastEvery / time.Duration(past.Instruments())).UnixNano())
+			clock.Store(at.Add(time.Duration(n) * demo.SimulatedStep / time.Duration(past.Instruments())).UnixNano())
 			in, orders := past.Step(n)
 			commands := []engine.Command{cancel(in)}
 			for i := range orders {

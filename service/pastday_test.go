@@ -51,7 +51,7 @@ func TestDemoHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := int(time.Hour / demo.PastEvery)
+	steps := int(time.Hour / demo.SimulatedStep)
 	for in := range market.InstrumentID(2) {
 		if trades[in] < steps-1 {
 			t.Errorf("instrument %d: %d trades in %d steps", in, trades[in], steps)

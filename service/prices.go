@@ -95,8 +95,8 @@ type noNodes struct{}
 // Upstreams implements prices.Nodes.
 func (noNodes) Upstreams() int { return 1 }
 
-// AccountsFromAll implements prices.Nodes.
-func (noNodes) AccountsFromAll(context.Context, []solana.Address, rpc.Commitment, uint64) ([]rpc.NodeAccounts, error) {
+// AccountsFromEach implements prices.Nodes.
+func (noNodes) AccountsFromEach(context.Context, []solana.Address, rpc.Commitment, uint64) ([]rpc.NodeAccounts, error) {
 	return nil, errNoNode
 }
 

@@ -74,7 +74,7 @@ var (
 
 func (n *oracleNodes) Upstreams() int { return 1 }
 
-func (n *oracleNodes) AccountsFromAll(_ context.Context, list []solana.Address, _ rpc.Commitment, _ uint64) ([]rpc.NodeAccounts, error) {
+func (n *oracleNodes) AccountsFromEach(_ context.Context, list []solana.Address, _ rpc.Commitment, _ uint64) ([]rpc.NodeAccounts, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.dead {

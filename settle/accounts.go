@@ -17,7 +17,7 @@ func (e *env) readEach(
 	ctx context.Context, list []solana.Address, meaning func(solana.Address, *rpc.Account) any, f func(solana.Address, *rpc.Account),
 ) error {
 	for part := range slices.Chunk(list, rpc.MaxAccountsPerCall) {
-		views, err := e.node.AccountsFromAll(ctx, part, rpc.Finalized, 0)
+		views, err := e.node.AccountsFromEach(ctx, part, rpc.Finalized, 0)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrChain, err)
 		}

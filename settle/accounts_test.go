@@ -17,7 +17,7 @@ type severalNodes struct {
 	views []rpc.NodeAccounts
 }
 
-func (n severalNodes) AccountsFromAll(context.Context, []solana.Address, rpc.Commitment, uint64) ([]rpc.NodeAccounts, error) {
+func (n severalNodes) AccountsFromEach(context.Context, []solana.Address, rpc.Commitment, uint64) ([]rpc.NodeAccounts, error) {
 	return n.views, nil
 }
 

@@ -24,11 +24,11 @@ type searchedNode struct {
 	searches atomic.Int64
 }
 
-func (n *searchedNode) StatusesFromAll(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error) {
+func (n *searchedNode) StatusesFromEach(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error) {
 	if len(list) > 0 {
 		defer n.searches.Add(1)
 	}
-	return n.Node.StatusesFromAll(ctx, list)
+	return n.Node.StatusesFromEach(ctx, list)
 }
 
 // TestAuditWaits: money that has come too late by an old journal is not listed as

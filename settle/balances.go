@@ -142,7 +142,7 @@ func (b *balances) held(ctx context.Context, list []wanted) (atoms []uint64, slo
 		for i := range part {
 			addresses[i] = part[i].address
 		}
-		views, err := b.node.AccountsFromAll(ctx, addresses, rpc.Finalized, 0)
+		views, err := b.node.AccountsFromEach(ctx, addresses, rpc.Finalized, 0)
 		if err != nil {
 			return nil, 0, fmt.Errorf("%w: %w", ErrChain, err)
 		}

@@ -41,7 +41,7 @@ type Node interface {
 	proof.Node
 	Blockhash(ctx context.Context) (rpc.Blockhash, error)
 	Simulate(ctx context.Context, raw []byte, o rpc.SimulateOptions) (rpc.Simulation, error)
-	AccountsFromAll(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error)
-	GenesisFromAll(ctx context.Context) ([]rpc.NodeGenesis, error)
+	AccountsFromEach(ctx context.Context, list []solana.Address, level rpc.Commitment, minSlot uint64) ([]rpc.NodeAccounts, error)
+	GenesisFromEach(ctx context.Context) ([]rpc.NodeGenesis, error)
 	Health() []rpc.UpstreamHealth
 }

@@ -13,7 +13,7 @@
 // builder make unsigned transactions; guard checks them; deskKey signs and stores;
 // submissions, deliveries and refunder are the three paths to a signature; resumer and
 // recovery continue what a crash has left; outcomes records how transactions ended;
-// payments proves payments and watches for them; audits and refunds decide which
+// payments proves payments and watches for them; refundSearches and refunds decide which
 // refunds are listed; operations are an operator's lists and decisions; jobs, workers
 // and tables drive it all.
 //
@@ -98,8 +98,8 @@
 // that the store lacks. So an old backup of the journal or the store costs time, not
 // tokens. An atomic transaction whose permission the journal has lost is found by
 // recovery. A settlement on the chain that the desk can no longer record becomes an
-// unmatched payment. A refund is listed only after an audit, which searches for a
-// delivery in the same way.
+// unmatched payment. A refund is listed only after a search for a delivery
+// in the same way.
 //
 // Before BeginDelivery and CosignClaim the engine's guard compares the price with that of
 // the claim, and looks at the lock of deliveries and at the balance. If it refuses, nothing
@@ -110,7 +110,7 @@
 //
 // # What continues after a start
 //
-//	Start, then the engine's records ─▶ jobs: paid, delivering, cosigned, audits ─▶ workers
+//	Start, then the engine's records ─▶ jobs: paid, delivering, cosigned, searches ─▶ workers
 //	                                 └▶ refunds
 //	worker: paid ─▶ deliver;  delivering, cosigned ─▶ tracker (Track, or Await)
 //	tracker ─▶ outcomes ─▶ desk ─▶ records ─▶ jobs

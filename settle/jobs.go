@@ -30,7 +30,7 @@ type job struct {
 	since   int64     // Unix ns: beginning of the work, as far as it is known
 	index   int       // index in its queue; 0 = not queued, because a worker has the job
 	changed bool      // since a worker took the job
-	audit   bool      // done once: no further record is expected
+	search  bool      // done once: no further record is expected
 
 	failures int    // consecutive, of any kind
 	problem  string // of the last failure
@@ -48,17 +48,17 @@ type jobs struct {
 
 	mu   sync.Mutex
 	byID map[market.ClaimID]*job
-	// due has deliveries and transactions. audits has audits; all of due comes
-	// first, because there may be as many audits as refunds due. Both are ordered by
+	// due has deliveries and transactions. searches has those before a refund is listed; all of due comes
+	// first, because there may be as many searches as refunds due. Both are ordered by
 	// Unix ns or parked, then by claim.
-	due, audits schedule.Queue[*job]
+	due, searches schedule.Queue[*job]
 }
 
 func newJobs(retryFirst, retryMax time.Duration) *jobs {
 	index := func(j *job) *int { return &j.index }
 	return &jobs{
 		retryFirst: retryFirst, retryMax: retryMax, wake: make(chan struct{}, 1), byID: map[market.ClaimID]*job{},
-		due: schedule.New(index), audits: schedule.New(index),
+		due: schedule.New(index), searches: schedule.New(index),
 	}
 }
 
@@ -85,8 +85,8 @@ func (w *jobs) set(c *rfq.Claim, now int64) {
 	w.schedule(j, now+int64(w.pause(j)))
 }
 
-// addAudit enters a claim whose refund is due, to be audited once.
-func (w *jobs) addAudit(c *rfq.Claim, now int64) {
+// addSearch adds a claim whose refund is due, to be searched for a delivery once.
+func (w *jobs) addSearch(c *rfq.Claim, now int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.byID[c.ID] == nil {
@@ -94,8 +94,8 @@ func (w *jobs) addAudit(c *rfq.Claim, now int64) {
 	}
 }
 
-func (w *jobs) add(c *rfq.Claim, audit bool) *job {
-	j := &job{claim: *c, since: c.ChangedAt, audit: audit}
+func (w *jobs) add(c *rfq.Claim, search bool) *job {
+	j := &job{claim: *c, since: c.ChangedAt, search: search}
 	w.byID[c.ID] = j
 	w.park(j)
 	return j
@@ -117,8 +117,8 @@ func (w *jobs) drop(j *job) {
 }
 
 func (w *jobs) queueOf(j *job) *schedule.Queue[*job] {
-	if j.audit {
-		return &w.audits
+	if j.search {
+		return &w.searches
 	}
 	return &w.due
 }
@@ -176,7 +176,7 @@ func (w *jobs) take(now int64) (c rfq.Claim, wait time.Duration, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wait = time.Hour
-	for _, q := range []*schedule.Queue[*job]{&w.due, &w.audits} {
+	for _, q := range []*schedule.Queue[*job]{&w.due, &w.searches} {
 		if j, ok := q.Pop(now); ok {
 			j.changed = false
 			w.wakeOne()
@@ -199,7 +199,7 @@ func (w *jobs) done(id market.ClaimID, now int64, err error) (isNew bool) {
 	if j == nil || j.index > 0 { // the claim needs no work any more, or has a new job
 		return false
 	}
-	if err == nil && j.audit {
+	if err == nil && j.search {
 		delete(w.byID, id)
 		return false
 	}

@@ -93,18 +93,18 @@ func TestJobsBackOff(t *testing.T) {
 // TestAuditOnce: an audit is done once, repeated while it fails.
 func TestAuditOnce(t *testing.T) {
 	w := newJobs(1, 1)
-	w.addAudit(claimIn(1, rfq.ClaimRefundDue, 0), 0)
-	w.addAudit(claimIn(1, rfq.ClaimRefundDue, 0), 0)
+	w.addSearch(claimIn(1, rfq.ClaimRefundDue, 0), 0)
+	w.addSearch(claimIn(1, rfq.ClaimRefundDue, 0), 0)
 	for _, err := range []error{errAny, errLater, nil} {
 		if _, _, ok := w.take(1 << 60); !ok {
 			t.Fatal("not due")
 		}
 		w.done(1, 0, err)
 	}
-	if w.count() != 0 || w.audits.Len() != 0 {
+	if w.count() != 0 || w.searches.Len() != 0 {
 		t.Errorf("%d are left", w.count())
 	}
-	w.addAudit(claimIn(1, rfq.ClaimRefundDue, 0), 0)
+	w.addSearch(claimIn(1, rfq.ClaimRefundDue, 0), 0)
 	w.set(claimIn(2, rfq.ClaimPaid, 0), 5)
 	for _, want := range []market.ClaimID{2, 1} {
 		if c, _, ok := w.take(9); !ok || c.ID != want {

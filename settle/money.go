@@ -92,7 +92,7 @@ func (o *operations) listRefunded(after solana.Signature, limit int) (out []desk
 	for i := range list {
 		x := &list[i]
 		item := desk.MoneyItem{
-			Signature: x.Payment, Rail: market.RailUSDC, Amount: uint64(x.Amount), At: x.Refund.EndedAt, Refund: x.Refund.Signature, OrderedBy: x.Refund.By,
+			Signature: x.Payment, Rail: market.RailUSDC, Amount: uint64(x.Amount), At: x.RefundTransaction.EndedAt, Refund: x.RefundTransaction.Signature, OrderedBy: x.RefundTransaction.By,
 		}
 		if x.Mint == (solana.Address{}) {
 			item.Rail = market.RailSOL

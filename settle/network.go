@@ -28,7 +28,7 @@ func (n *network) check(ctx context.Context) error {
 	if n.known.Load() != nil {
 		return nil
 	}
-	views, err := n.node.GenesisFromAll(ctx)
+	views, err := n.node.GenesisFromEach(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrChain, err)
 	}

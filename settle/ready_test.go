@@ -42,7 +42,7 @@ func (n *chainNode) Blockhash(context.Context) (rpc.Blockhash, error) {
 	return rpc.Blockhash{Hash: solana.Hash{1}, LastValidBlockHeight: 1000, Slot: 1, FetchedAt: n.at}, n.err
 }
 
-func (n *chainNode) AccountsFromAll(_ context.Context, list []solana.Address, level rpc.Commitment, _ uint64) ([]rpc.NodeAccounts, error) {
+func (n *chainNode) AccountsFromEach(_ context.Context, list []solana.Address, level rpc.Commitment, _ uint64) ([]rpc.NodeAccounts, error) {
 	if level != rpc.Finalized || len(list) > rpc.MaxAccountsPerCall {
 		return nil, errors.New("asked wrongly")
 	}
@@ -54,7 +54,7 @@ func (n *chainNode) AccountsFromAll(_ context.Context, list []solana.Address, le
 	return []rpc.NodeAccounts{{Upstream: "chain", Err: n.err, Slot: 1, Accounts: found}}, nil
 }
 
-func (n *chainNode) GenesisFromAll(context.Context) ([]rpc.NodeGenesis, error) {
+func (n *chainNode) GenesisFromEach(context.Context) ([]rpc.NodeGenesis, error) {
 	return []rpc.NodeGenesis{{Upstream: "chain", Hash: solana.Hash{1}}}, nil
 }
 

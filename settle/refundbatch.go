@@ -72,7 +72,7 @@ func (r *refunder) failed(ctx context.Context, payment solana.Signature, err err
 	case ctx.Err() != nil:
 		return
 	case errors.Is(err, errLater):
-		r.later(payment)
+		r.postpone(payment)
 		return
 	}
 	problem := problemOfRefund(err)
@@ -110,7 +110,7 @@ func (r *refunder) checkRefund(ctx context.Context, p *rfq.Payment) error {
 func refundable(p *rfq.Payment) uint64 { return p.Amount - min(p.Amount, p.AppliedAtoms()) }
 
 // recordAgain records a refund that is final, and that the journal has lost.
-func (r *refunder) recordAgain(p *rfq.Payment, list []*store.Refund) error {
+func (r *refunder) recordAgain(p *rfq.Payment, list []*store.RefundTransaction) error {
 	for _, x := range list {
 		for i := range x.Items {
 			if x.State != store.RefundPaid || x.Items[i].Payment != p.Signature || uint64(x.Items[i].Amount) != p.RefundAtoms() {
@@ -131,7 +131,7 @@ func (r *refunder) recordAgain(p *rfq.Payment, list []*store.Refund) error {
 // It finds what was sent before the restore of an old backup: the tracker finds its end. As
 // with deliveries, only the newest transactions are read. Errors: errLater if there is one,
 // [ErrChain].
-func (r *refunder) unrecordedRefund(ctx context.Context, p *rfq.Payment, known []*store.Refund) error {
+func (r *refunder) unrecordedRefund(ctx context.Context, p *rfq.Payment, known []*store.RefundTransaction) error {
 	query := search.Search{Reference: binding.RefundReference(p.Signature), Since: p.Slot, Ours: func(message []byte) bool {
 		shape, err := cosign.CheckRefund(message, r.signer.Address())
 		return err == nil && slices.ContainsFunc(shape.Items, func(x cosign.RefundItem) bool { return x.Payment == p.Signature })
@@ -207,7 +207,7 @@ func (r *refunder) pay(ctx context.Context, batch []rfq.Payment) {
 			return
 		}
 	}
-	var x *store.Refund
+	var x *store.RefundTransaction
 	if err == nil {
 		x, err = r.prepare(batch, u, lastValid)
 	}
@@ -220,8 +220,8 @@ func (r *refunder) pay(ctx context.Context, batch []rfq.Payment) {
 	r.advance(ctx, x, true)
 }
 
-func (r *refunder) prepare(batch []rfq.Payment, u *build.Unsigned, lastValid uint64) (*store.Refund, error) {
-	x := &store.Refund{Hash: u.Hash(), Raw: u.Bytes(), LastValid: lastValid, MadeAt: r.now()}
+func (r *refunder) prepare(batch []rfq.Payment, u *build.Unsigned, lastValid uint64) (*store.RefundTransaction, error) {
+	x := &store.RefundTransaction{Hash: u.Hash(), Raw: u.Bytes(), LastValid: lastValid, MadeAt: r.now()}
 	most := make([]uint64, len(batch))
 	for i := range batch {
 		most[i] = refundable(&batch[i])

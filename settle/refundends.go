@@ -18,7 +18,7 @@ import (
 // advance continues with a stored transaction of refunds: the desk's permission, the signature,
 // the tracker. fresh means that this process has just made it, so it is not signed. A
 // transaction that cannot go on now stays open and is tried again.
-func (r *refunder) advance(ctx context.Context, x *store.Refund, fresh bool) {
+func (r *refunder) advance(ctx context.Context, x *store.RefundTransaction, fresh bool) {
 	err := r.tryAdvance(ctx, x)
 	refused := (*cosign.RefundRefused)(nil)
 	switch {
@@ -49,7 +49,7 @@ func (r *refunder) advance(ctx context.Context, x *store.Refund, fresh bool) {
 // tryAdvance takes a transaction to the tracker. Errors: *[cosign.RefundRefused] and those
 // of [cosign.AuthorizeRefund]; errOutdated if it can hardly land any more; [ErrSigner];
 // [ErrChain]; errors of package store and of the tracker.
-func (r *refunder) tryAdvance(ctx context.Context, x *store.Refund) error {
+func (r *refunder) tryAdvance(ctx context.Context, x *store.RefundTransaction) error {
 	if x.State == store.RefundSigned {
 		r.permitAgain(x)
 		return r.tracker.Track(x.Transaction())
@@ -78,7 +78,7 @@ func (r *refunder) tryAdvance(ctx context.Context, x *store.Refund) error {
 }
 
 // refund signs refunds that the desk has permitted, and stores the result.
-func (k *deskKey) refund(ctx context.Context, permitted cosign.AuthorizedRefund) (*store.Refund, error) {
+func (k *deskKey) refund(ctx context.Context, permitted cosign.AuthorizedRefund) (*store.RefundTransaction, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.timeout)
 	defer cancel()
 	signed, err := permitted.Sign(ctx, k.signer)
@@ -90,7 +90,7 @@ func (k *deskKey) refund(ctx context.Context, permitted cosign.AuthorizedRefund)
 
 // permitAgain repeats the permission for a signed transaction, whose record a crash in mode
 // interval may have lost.
-func (r *refunder) permitAgain(x *store.Refund) {
+func (r *refunder) permitAgain(x *store.RefundTransaction) {
 	for i := range x.Items {
 		result, err := r.desk.Do(&rfq.BeginRefund{Header: rfq.Header{Operator: x.Operator}, Signature: x.Items[i].Payment, Proof: x.Hash})
 		if err == nil && result.Reason != 0 {

@@ -44,7 +44,7 @@ type refunder struct {
 
 	// open are transactions that the tracker does not have yet. Start fills it, then run
 	// owns it.
-	open []*store.Refund
+	open []*store.RefundTransaction
 	// orphans are payments that were being refunded at the start. Only run uses them.
 	orphans []rfq.Payment
 }
@@ -251,8 +251,8 @@ func (r *refundOrders) fail(payment solana.Signature, problem string) {
 	x.problem, x.notUntil = problem, r.now()+int64(pause)
 }
 
-// later makes a payment wait for an operation that is under way.
-func (r *refundOrders) later(payment solana.Signature) {
+// postpone makes a payment wait for an operation that is under way.
+func (r *refundOrders) postpone(payment solana.Signature) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if x := r.orders[payment]; x != nil {

@@ -21,7 +21,7 @@ import (
 type refunds struct {
 	mu       sync.Mutex
 	payments map[solana.Signature]rfq.Payment
-	// held are claims whose payments are not listed: their audit has not ended, or a
+	// held are claims whose payments are not listed: their search has not ended, or a
 	// person must decide.
 	held map[market.ClaimID]bool
 }
@@ -114,19 +114,19 @@ const (
 	reasonUnrecorded = proof.SettledUnrecorded
 )
 
-// audits look for deliveries of claims whose refund is due.
-type audits struct {
+// refundSearches look for deliveries of claims whose refund is due.
+type refundSearches struct {
 	*env
 	refunds *refunds
 	search  *deliverySearch
 }
 
-// audit checks whether a claim whose refund is due was delivered after all. That can
+// run checks whether a claim whose refund is due was delivered after all. That can
 // happen if the journal was restored from a time before the delivery: the payment is
 // proved again, and is too late for the claim. Then an operator decides, and until
-// then the refund is not listed. The audit fails while a signed delivery may still
+// then the refund is not listed. The search fails while a signed delivery may still
 // land.
-func (a *audits) audit(ctx context.Context, c *rfq.Claim) error {
+func (a *refundSearches) run(ctx context.Context, c *rfq.Claim) error {
 	list, err := a.store.Transactions(c.ID)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (a *audits) audit(ctx context.Context, c *rfq.Claim) error {
 	return err
 }
 
-// holdDelivered holds the refunds of claims whose delivery an audit of an earlier
+// holdDelivered holds the refunds of claims whose delivery a search of an earlier
 // run has found.
 func holdDelivered(st *store.Store, r *refunds) error {
 	for from := (solana.Signature{}); ; {

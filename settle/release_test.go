@@ -23,8 +23,8 @@ type forgettingNode struct {
 	crowded, forgets atomic.Bool
 }
 
-func (n *forgettingNode) SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory {
-	list := n.Node.SignaturesFromAll(ctx, a, views, most)
+func (n *forgettingNode) SignaturesFromEach(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory {
+	list := n.Node.SignaturesFromEach(ctx, a, views, most)
 	for i := range list {
 		if n.crowded.Load() {
 			list[i].List, list[i].Err = nil, rpc.ErrTooMany
@@ -33,8 +33,8 @@ func (n *forgettingNode) SignaturesFromAll(ctx context.Context, a solana.Address
 	return list
 }
 
-func (n *forgettingNode) StatusesFromAll(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error) {
-	views, err := n.Node.StatusesFromAll(ctx, list)
+func (n *forgettingNode) StatusesFromEach(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error) {
+	views, err := n.Node.StatusesFromEach(ctx, list)
 	for i := range views {
 		if n.forgets.Load() {
 			views[i].First = rpc.FirstBlock{Slot: 1 << 40}

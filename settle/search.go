@@ -88,7 +88,7 @@ func (s *deliverySearch) landedDelivery(ctx context.Context, list []store.Transa
 		return signature, 0, false, nil
 	}
 	claim := list[0].Claim()
-	views, err := s.node.StatusesFromAll(ctx, signatures)
+	views, err := s.node.StatusesFromEach(ctx, signatures)
 	if err != nil {
 		return signature, 0, false, chainError(claim, err)
 	}

@@ -16,7 +16,7 @@ import (
 // inventor lists a transaction that no node returns.
 type inventor struct{ Node }
 
-func (inventor) SignaturePageFromAll(context.Context, solana.Address, rpc.Page, rpc.Commitment) ([]rpc.NodeSignatures, error) {
+func (inventor) SignaturePageFromEach(context.Context, solana.Address, rpc.Page, rpc.Commitment) ([]rpc.NodeSignatures, error) {
 	return []rpc.NodeSignatures{{List: []rpc.SignatureInfo{{Signature: solana.Signature{9}}}}}, nil
 }
 

@@ -93,7 +93,7 @@ func New(o Options, d Desk, node Node, st *store.Store, signer cosign.Signer) (*
 		tables:   &tables{payees: &payments.payees, jobs: jobs, refunds: refunds, unseen: &payments.unseenClaims, now: e.now},
 		recovery: &recovery{env: e, tracker: tracker, retryEvery: o.RetryMax},
 		workers: &workers{
-			env: e, jobs: jobs, resumer: resumer, audits: &audits{env: e, refunds: refunds, search: search},
+			env: e, jobs: jobs, resumer: resumer, searches: &refundSearches{env: e, refunds: refunds, search: search},
 			deliveries: &deliveries{env: e, tracker: tracker, jobs: jobs, builder: builder, guard: guard, key: key, search: search},
 		},
 	}, nil
@@ -116,7 +116,7 @@ func (s *Settlement) Start(claims func(yield func(c *rfq.Claim, payments []rfq.P
 			s.tables.refunds.set(&payments[i])
 			s.refunder.recovered(&payments[i])
 			if payments[i].State == rfq.PaymentRefundDue {
-				s.tables.queueAudit(c)
+				s.tables.queueSearch(c)
 			}
 		}
 		return true

@@ -47,11 +47,11 @@ func (t *tables) set(record rfq.Record) {
 	switch r := record.(type) {
 	case *rfq.Claim:
 		t.setClaim(r)
-		t.queueAudit(r)
+		t.queueSearch(r)
 	case *rfq.Payment:
 		if r.State == rfq.PaymentRefundDue && rfq.EndsClaim(r.Reason) {
 			// The claim's own record may come before or after this one.
-			t.queueAudit(&rfq.Claim{ID: r.Claim, Mode: rfq.Modular, State: rfq.ClaimRefundDue, ChangedAt: r.At})
+			t.queueSearch(&rfq.Claim{ID: r.Claim, Mode: rfq.Modular, State: rfq.ClaimRefundDue, ChangedAt: r.At})
 		}
 		t.refunds.set(r)
 	case *rfq.Lock:
@@ -71,11 +71,11 @@ func (t *tables) setClaim(c *rfq.Claim) {
 	t.jobs.set(c, t.now())
 }
 
-// queueAudit queues an audit of a claim whose refund is due, and keeps the refund
-// off the list until the audit has ended.
-func (t *tables) queueAudit(c *rfq.Claim) {
+// queueSearch queues the search for a delivery of a claim whose refund is due, and keeps the
+// refund off the list until the search has ended.
+func (t *tables) queueSearch(c *rfq.Claim) {
 	if c.Mode == rfq.Modular && c.State == rfq.ClaimRefundDue {
 		t.refunds.hold(c.ID)
-		t.jobs.addAudit(c, t.now())
+		t.jobs.addSearch(c, t.now())
 	}
 }

@@ -16,7 +16,7 @@ type workers struct {
 	jobs       *jobs
 	deliveries *deliveries
 	resumer    *resumer
-	audits     *audits
+	searches   *refundSearches
 }
 
 // work does one job after another. A worker takes a job only when it is free to do it,
@@ -65,7 +65,7 @@ func (w *workers) step(ctx context.Context, c *rfq.Claim) error {
 	case rfq.ClaimCosigned:
 		return w.resumer.tryAtomic(c)
 	case rfq.ClaimRefundDue:
-		return w.audits.audit(ctx, c)
+		return w.searches.run(ctx, c)
 	}
 	return nil
 }

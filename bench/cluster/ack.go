@@ -52,7 +52,7 @@ func measureAck(ctx context.Context, b *clusterBench) (err error) {
 	}
 	ends.Add(g.ends.Close)
 	page := make([]byte, 4092) // with its checksum 4 KB
-	lanes := []*ackVariant{
+	variants := []*ackVariant{
 		{name: "one fdatasync of 4 KB", one: func(int) error { return file.Append(page) }},
 		{name: "acknowledged by a single node's journal", one: work.AppendTo(store)},
 		{name: fmt.Sprintf("acknowledged by a majority of %d nodes", clusterNodes), one: work.AppendTo(g.term)},
@@ -60,10 +60,10 @@ func measureAck(ctx context.Context, b *clusterBench) (err error) {
 	if err := errors.Join(store.Append(0, work.Setup, nil), g.term.Append(0, work.Setup, nil)); err != nil {
 		return err
 	}
-	if err := ackAlternately(ctx, lanes); err != nil {
+	if err := ackAlternately(ctx, variants); err != nil {
 		return err
 	}
-	judgeAcks(b, lanes)
+	judgeAcks(b, variants)
 	return nil
 }
 
@@ -74,14 +74,14 @@ type ackVariant struct {
 	series *bench.Series
 }
 
-// ackAlternately makes each lane acknowledge each command, one lane after the other, so that
-// all lanes meet the same state of the disk.
-func ackAlternately(ctx context.Context, lanes []*ackVariant) error {
-	for _, l := range lanes {
+// ackAlternately makes each variant acknowledge each command, one variant after the other, so that
+// all variants meet the same state of the disk.
+func ackAlternately(ctx context.Context, variants []*ackVariant) error {
+	for _, l := range variants {
 		l.series = &bench.Series{Name: l.name, Hist: bench.NewHistogram()}
 	}
 	for i := range ackUncounted + ackRounds {
-		for _, l := range lanes {
+		for _, l := range variants {
 			start := time.Now()
 			if err := errors.Join(ctx.Err(), l.one(i)); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
@@ -94,15 +94,15 @@ func ackAlternately(ctx context.Context, lanes []*ackVariant) error {
 	return nil
 }
 
-func judgeAcks(b *clusterBench, lanes []*ackVariant) {
-	for _, l := range lanes {
+func judgeAcks(b *clusterBench, variants []*ackVariant) {
+	for _, l := range variants {
 		l.series.Summary = bench.Summarize(l.series.Hist)
 		b.report.Series = append(b.report.Series, l.series)
 	}
-	one := float64(lanes[0].series.Summary.P50)
+	one := float64(variants[0].series.Summary.P50)
 	b.report.Ratios = append(b.report.Ratios,
-		bench.Ratio{Name: "acknowledgement p50, majority / one fdatasync", Value: float64(lanes[2].series.Summary.P50) / one, Goal: goalQuorumAck, AtMost: true},
-		bench.Ratio{Name: "acknowledgement p50, single node / one fdatasync", Value: float64(lanes[1].series.Summary.P50) / one},
+		bench.Ratio{Name: "acknowledgement p50, majority / one fdatasync", Value: float64(variants[2].series.Summary.P50) / one, Goal: goalQuorumAck, AtMost: true},
+		bench.Ratio{Name: "acknowledgement p50, single node / one fdatasync", Value: float64(variants[1].series.Summary.P50) / one},
 	)
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"acknowledgement: frames of one command, from the hand-over to the journal; fdatasync, single node and majority take turns command by command, %d times; the three nodes are in this process and write to the one disk",

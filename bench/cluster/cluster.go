@@ -43,7 +43,7 @@ type Benchmark struct {
 	Dir string // scratch folder on the disk to measure; required
 	// Failovers is how often the leader is killed; default 100.
 	Failovers int
-	// Rounds that the lanes of the groups take in turn; default 20.
+	// Rounds that the variants of the groups take in turn; default 20.
 	Rounds int
 	// Tickets of each of the two pairs that the groups sell; default 500.
 	Tickets int

@@ -27,8 +27,8 @@ const (
 	costRounds        = 20
 )
 
-// costVariant is a leader with its followers. The first lane publishes nothing; the
-// last repeats the one before it: the difference between two equal lanes is noise, and
+// costVariant is a leader with its followers. The first variant publishes nothing; the
+// last repeats the one before it: the difference between two equal variants is noise, and
 // no smaller difference means anything.
 type costVariant struct {
 	name      string
@@ -46,19 +46,19 @@ type costVariant struct {
 }
 
 // measureCost measures the CPU time a command of the engine's own thread, the matcher's,
-// without followers and with some, in turn. Each lane has a leader of its own in
+// without followers and with some, in turn. Each variant has a leader of its own in
 // this process; its NATS server and its followers are a child.
 func measureCost(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
-	lanes := []*costVariant{
+	variants := []*costVariant{
 		{name: "nothing published"},
 		{name: "no follower", publishes: true},
 		{name: "1 follower", publishes: true, followers: 1},
 		{name: "4 followers", publishes: true, followers: 4},
 		{name: "no follower, again", publishes: true},
 	}
-	for i, l := range lanes {
+	for i, l := range variants {
 		end, err := l.open(ctx, b.o.Exe, filepath.Join(b.o.Dir, fmt.Sprintf("cost-%d", i)))
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
@@ -66,18 +66,18 @@ func measureCost(ctx context.Context, b *clusterBench) (err error) {
 		ends.Add(end)
 	}
 	for round := range costRounds + 1 {
-		for i := range lanes {
-			l := lanes[(i+round)%len(lanes)] // none is always behind the same
+		for i := range variants {
+			l := variants[(i+round)%len(variants)] // none is always behind the same
 			if err := l.measure(ctx, round); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
 		}
 	}
-	judgeCost(b, lanes)
+	judgeCost(b, variants)
 	return nil
 }
 
-// open starts the lane's leader, and the child that follows it.
+// open starts the variant's leader, and the child that follows it.
 func (l *costVariant) open(ctx context.Context, exe, dir string) (end func() error, err error) {
 	var ends bench.Closers
 	defer func() {
@@ -122,7 +122,7 @@ func (l *costVariant) open(ctx context.Context, exe, dir string) (end func() err
 }
 
 // pinned is a goroutine that keeps its thread, so that the kernel counts its CPU
-// time. Each of its wake-ups costs more then, in all lanes alike.
+// time. Each of its wake-ups costs more then, in all variants alike.
 type pinned struct{ tid atomic.Int64 }
 
 // pin binds the calling goroutine to its thread, the first time.
@@ -192,9 +192,9 @@ func (l *costVariant) measure(ctx context.Context, round int) error {
 // costSettle is how long followers have for what is under way when a turn ends.
 const costSettle = 20 * time.Millisecond
 
-func judgeCost(b *clusterBench, lanes []*costVariant) {
-	bare := bothMeans(lanes[1].matching, lanes[len(lanes)-1].matching)
-	for _, l := range lanes {
+func judgeCost(b *clusterBench, variants []*costVariant) {
+	bare := bothMeans(variants[1].matching, variants[len(variants)-1].matching)
+	for _, l := range variants {
 		b.report.Series = append(b.report.Series, l.total)
 		b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 			"%s: CPU ns a command, median of the turns: engine's thread %.0f (%.0f to %.0f), journaler %.0f, the leader's whole process %.0f, NATS server and followers %.0f",
@@ -207,7 +207,7 @@ func judgeCost(b *clusterBench, lanes []*costVariant) {
 		b.report.Ratios = append(b.report.Ratios, q)
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
-		"cost: %d commands at once %d times a second, %d turns of %d commands a lane; what both lanes without a follower differ by is the spread; the matcher and the journaler keep a thread of their own here, whose CPU time the kernel counts, which makes waking them dearer; the whole process has the client in it",
+		"cost: %d commands at once %d times a second, %d turns of %d commands a variant; what both variants without a follower differ by is the spread; the matcher and the journaler keep a thread of their own here, whose CPU time the kernel counts, which makes waking them dearer; the whole process has the client in it",
 		costBurst, costBursts, costRounds, costRoundCommands))
 }
 

@@ -147,7 +147,7 @@ func measureForwarding(ctx context.Context, b *clusterBench) (err error) {
 		cores = "processes and clients run on any core"
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
-		"groups: three processes of the program, limits at work and durability interval; the lanes of a kind take turns, %d of %d requests one in flight and of %d on each of %d connections; CPU is of the process that is asked, and of both where one forwards; %s; %d tickets of each pair",
+		"groups: three processes of the program, limits at work and durability interval; the variants of a kind take turns, %d of %d requests one in flight and of %d on each of %d connections; CPU is of the process that is asked, and of both where one forwards; %s; %d tickets of each pair",
 		b.o.Rounds, groupTrips, groupLoad, groupFlight, cores, b.o.Tickets))
 	return nil
 }
@@ -187,11 +187,11 @@ func cpuOfEach(servers []*server.Server) (list []time.Duration, err error) {
 	return list, nil
 }
 
-// groupKind is one kind of request. Each of its lanes is compared with those before
+// groupKind is one kind of request. Each of its variants is compared with those before
 // it.
 type groupKind struct {
-	name  string
-	lanes []*groupVariant
+	name     string
+	variants []*groupVariant
 }
 
 // groupVariant sends one kind of request to one process.
@@ -207,11 +207,11 @@ type groupVariant struct {
 	cpu            []float64 // ns a request under load, of each turn
 }
 
-// compare takes the lanes in turn. A first turn of each is warm-up.
+// compare takes the variants in turn. A first turn of each is warm-up.
 func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
-	for _, l := range k.lanes {
+	for _, l := range k.variants {
 		l.single = &bench.Series{Name: k.name + ", " + l.name + ", one in flight", Hist: bench.NewHistogram()}
 		l.core = core
 		l.loaded = &bench.Series{Name: fmt.Sprintf("%s, %s, %d in flight", k.name, l.name, groupFlight)}
@@ -225,8 +225,8 @@ func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) (err
 		}
 	}
 	for round := range b.o.Rounds + 1 {
-		for i := range k.lanes {
-			l := k.lanes[(i+round)%len(k.lanes)] // none is always behind the same
+		for i := range k.variants {
+			l := k.variants[(i+round)%len(k.variants)] // none is always behind the same
 			if err := l.measure(ctx, round > 0); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
@@ -304,14 +304,14 @@ func (l *groupVariant) take(s *bench.Series, n int64, send func() error) error {
 }
 
 func (k *groupKind) judge(r *bench.Report) {
-	for _, l := range k.lanes {
+	for _, l := range k.variants {
 		l.single.Summary = bench.Summarize(l.single.Hist)
 		r.Series = append(r.Series, l.single, l.loaded)
 		r.Notes = append(r.Notes, fmt.Sprintf("%s, %s: CPU µs a request under load, median of the turns %.1f (%.1f to %.1f)",
 			k.name, l.name, bench.MedianOf(slices.Clone(l.cpu))/1e3, slices.Min(l.cpu)/1e3, slices.Max(l.cpu)/1e3))
 	}
-	for i, l := range k.lanes {
-		for _, base := range k.lanes[:i] {
+	for i, l := range k.variants {
+		for _, base := range k.variants[:i] {
 			names := fmt.Sprintf("%s: %s / %s", k.name, l.name, base.name)
 			r.Ratios = append(r.Ratios,
 				bench.Ratio{Name: names + ", p50", Value: float64(l.single.Summary.P50) / float64(base.single.Summary.P50)},

@@ -17,8 +17,8 @@ import (
 // splitRoundCommands is a round's commands: all to one engine, or half of them to each of two.
 const splitRoundCommands = 50_000
 
-// splitLane is the engines that share the commands of a turn, each with a producer.
-type splitLane struct {
+// splitVariant is the engines that share the commands of a turn, each with a producer.
+type splitVariant struct {
 	name     string
 	engines  []*engine.Engine
 	commands [][]engine.Command // of each engine
@@ -34,12 +34,12 @@ type splitLane struct {
 func measureGroupRates(ctx context.Context, b *clusterBench) (err error) {
 	var ends bench.Closers
 	defer func() { err = errors.Join(err, ends.Close()) }()
-	one, two := &splitLane{name: "one group of two instruments"}, &splitLane{name: "two groups of one instrument, together"}
+	one, two := &splitVariant{name: "one group of two instruments"}, &splitVariant{name: "two groups of one instrument, together"}
 	const resting = 17_000
 	for _, e := range []struct {
-		lane *splitLane
-		mix  flow.MixOptions
-		of   int // engines in its lane
+		variant *splitVariant
+		mix     flow.MixOptions
+		of      int // engines in its variant
 	}{
 		{one, flow.MixOptions{Seed: 11, References: true, Resting: resting, Instruments: 2}, 1},
 		{two, flow.MixOptions{Seed: 12, References: true, Resting: resting / 2}, 2},
@@ -50,7 +50,7 @@ func measureGroupRates(ctx context.Context, b *clusterBench) (err error) {
 			return err
 		}
 		setup := mix.Setup()
-		e.lane.commands = append(e.lane.commands, mix.Take((b.o.Rounds+1)*splitRoundCommands/e.of))
+		e.variant.commands = append(e.variant.commands, mix.Take((b.o.Rounds+1)*splitRoundCommands/e.of))
 		leader, err := openLeader(filepath.Join(b.o.Dir, fmt.Sprintf("split-%d", e.mix.Seed)), engine.Options{}, nil)
 		if err != nil {
 			return err
@@ -59,15 +59,15 @@ func measureGroupRates(ctx context.Context, b *clusterBench) (err error) {
 		if err := leader.run(ctx, setup, nil); err != nil {
 			return err
 		}
-		e.lane.engines = append(e.lane.engines, leader.engine)
+		e.variant.engines = append(e.variant.engines, leader.engine)
 	}
-	lanes := []*splitLane{one, two}
-	for _, l := range lanes {
+	variants := []*splitVariant{one, two}
+	for _, l := range variants {
 		l.total = &bench.Series{Name: l.name}
 	}
 	for round := range b.o.Rounds + 1 {
-		for i := range lanes {
-			l := lanes[(i+round)%len(lanes)]
+		for i := range variants {
+			l := variants[(i+round)%len(variants)]
 			if err := l.measure(ctx, round); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
@@ -78,7 +78,7 @@ func measureGroupRates(ctx context.Context, b *clusterBench) (err error) {
 }
 
 // measure sends the round's commands; the first round is not counted.
-func (l *splitLane) measure(ctx context.Context, round int) error {
+func (l *splitVariant) measure(ctx context.Context, round int) error {
 	s, err := bench.NewReport("").Measure(l.name, splitRoundCommands, nil, func() error {
 		all, ctx := errgroup.WithContext(ctx)
 		for i, e := range l.engines {
@@ -99,12 +99,12 @@ func (l *splitLane) measure(ctx context.Context, round int) error {
 	return nil
 }
 
-func judgeSplit(b *clusterBench, one, two *splitLane) {
+func judgeSplit(b *clusterBench, one, two *splitVariant) {
 	b.report.Series = append(b.report.Series, one.total, two.total)
 	b.report.Ratios = append(b.report.Ratios,
 		bench.Ratio{Name: "commands a second, two groups together / one, median of the turns", Value: bench.MedianRatio(two.rates, one.rates)},
 		bench.Ratio{Name: "CPU a command, two groups / one, median of the turns", Value: bench.MedianRatio(two.cpu, one.cpu)})
-	for _, l := range []*splitLane{one, two} {
+	for _, l := range []*splitVariant{one, two} {
 		b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: %.0f commands a second, median of the turns (%.0f to %.0f)",
 			l.name, bench.MedianOf(slices.Clone(l.rates)), slices.Min(l.rates), slices.Max(l.rates)))
 	}

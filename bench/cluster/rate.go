@@ -43,11 +43,11 @@ func measureRate(ctx context.Context, b *clusterBench) (err error) {
 		return err
 	}
 	ends.Add(store.Close)
-	lanes := []*rateLane{
+	variants := []*rateVariant{
 		{name: fmt.Sprintf("engine on a majority of %d nodes", clusterNodes), journal: g.term, recover: func() (*engine.Replica, error) { return g.term.Recover(^uint64(0), nil) }},
 		{name: "engine on a single node's journal", journal: store, recover: func() (*engine.Replica, error) { return store.Recover(persist.NewestSnapshot, nil) }},
 	}
-	for _, l := range lanes {
+	for _, l := range variants {
 		end, err := l.open(ctx, setup)
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
@@ -56,18 +56,18 @@ func measureRate(ctx context.Context, b *clusterBench) (err error) {
 	}
 	ends.Add(bench.Running(ctx, store.Run))
 	for round := range rateRounds + 1 {
-		for _, l := range lanes {
+		for _, l := range variants {
 			if err := l.measure(ctx, commands[round*rateRoundCommands:][:rateRoundCommands], round > 0); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
 		}
 	}
-	judgeRates(b, lanes[0], lanes[1])
+	judgeRates(b, variants[0], variants[1])
 	return nil
 }
 
-// rateLane is an engine on one kind of journal.
-type rateLane struct {
+// rateVariant is an engine on one kind of journal.
+type rateVariant struct {
 	name    string
 	journal engine.Journal
 	recover func() (*engine.Replica, error)
@@ -77,7 +77,7 @@ type rateLane struct {
 }
 
 // open starts the engine and gives it the setup.
-func (l *rateLane) open(ctx context.Context, setup []engine.Command) (end func() error, err error) {
+func (l *rateVariant) open(ctx context.Context, setup []engine.Command) (end func() error, err error) {
 	replica, err := l.recover()
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func awaitDurable(ctx context.Context, e *engine.Engine) error {
 	}
 }
 
-func (l *rateLane) measure(ctx context.Context, commands []engine.Command, counted bool) error {
+func (l *rateVariant) measure(ctx context.Context, commands []engine.Command, counted bool) error {
 	s, err := bench.NewReport("").Measure(l.name, int64(len(commands)), nil, func() error { return submitAll(ctx, l.engine, commands) })
 	if err != nil {
 		return err
@@ -147,8 +147,8 @@ func (l *rateLane) measure(ctx context.Context, commands []engine.Command, count
 	return nil
 }
 
-func judgeRates(b *clusterBench, majority, single *rateLane) {
-	for _, l := range []*rateLane{majority, single} {
+func judgeRates(b *clusterBench, majority, single *rateVariant) {
+	for _, l := range []*rateVariant{majority, single} {
 		total := &bench.Series{Name: l.name}
 		for _, s := range l.rounds {
 			total.Ops += s.Ops

@@ -28,8 +28,8 @@ const (
 	TCP = "tcp"
 	// Default is quickfix as it comes, with its store in memory and no log.
 	Default = "quickfix"
-	// Guarded is the same with a store and a log that let its writer run where
-	// its session's loop would spin.
+	// Guarded is the same with a store and a log that yield the processor when the
+	// session's loop would spin.
 	Guarded = "guarded"
 )
 

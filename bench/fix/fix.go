@@ -73,14 +73,14 @@ func (o Benchmark) Run(ctx context.Context) (*bench.Report, error) {
 
 // fixBench is the servers side by side.
 type fixBench struct {
-	report  *bench.Report
-	options Benchmark
-	lanes   []*fixLane
-	ends    bench.Closers
+	report   *bench.Report
+	options  Benchmark
+	variants []*fixVariant
+	ends     bench.Closers
 }
 
-// fixLane is one server and its measurements.
-type fixLane struct {
+// fixVariant is one server and its measurements.
+type fixVariant struct {
 	name      string
 	wire      *wire
 	pid       int
@@ -152,33 +152,33 @@ func (f *fixBench) add(name, addr string, pid int, target, logon string) error {
 		return err
 	}
 	f.ends.Add(w.close)
-	f.lanes = append(f.lanes, &fixLane{name: name, wire: w, pid: pid})
+	f.variants = append(f.variants, &fixVariant{name: name, wire: w, pid: pid})
 	return nil
 }
 
 // measure lets the servers take turns, so that none has the machine's quiet
 // moments to itself.
 func (f *fixBench) measure(ctx context.Context) error {
-	for _, l := range f.lanes {
+	for _, l := range f.variants {
 		l.trip = &bench.Series{Name: "one in flight, " + l.name, Hist: bench.NewHistogram()}
 		l.run = &bench.Series{Name: fmt.Sprintf("%d in flight, %s", fixWindow, l.name)}
 		f.report.Series = append(f.report.Series, l.trip, l.run)
 	}
 	for range fixRounds {
-		for _, l := range f.lanes {
+		for _, l := range f.variants {
 			if err := errors.Join(ctx.Err(), l.measureRound(max(f.options.Orders/fixRounds, 1))); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
 		}
 	}
-	for _, l := range f.lanes {
+	for _, l := range f.variants {
 		l.trip.Summary = bench.Summarize(l.trip.Hist)
 	}
 	return nil
 }
 
 // measureRound adds n round trips and n pipelined requests to the measurements.
-func (l *fixLane) measureRound(n int) error {
+func (l *fixVariant) measureRound(n int) error {
 	for range fixUncounted {
 		if err := l.wire.one(); err != nil {
 			return err
@@ -204,7 +204,7 @@ func (l *fixLane) measureRound(n int) error {
 }
 
 // time adds n requests, their time and the server's CPU to s.
-func (l *fixLane) time(s *bench.Series, n int, run func() error) error {
+func (l *fixVariant) time(s *bench.Series, n int, run func() error) error {
 	l.wire.tick()
 	before, err := bench.CPUOf(l.pid)
 	if err != nil {
@@ -256,7 +256,7 @@ func (f *fixBench) syncs() (*bench.Series, error) {
 
 // judge adds the ratios and their goals to the report.
 func (f *fixBench) judge(sync *bench.Series) {
-	tcp, plain, guarded, interval, synced := f.lanes[0], f.lanes[1], f.lanes[2], f.lanes[3], f.lanes[4]
+	tcp, plain, guarded, interval, synced := f.variants[0], f.variants[1], f.variants[2], f.variants[3], f.variants[4]
 	p50 := func(s *bench.Series) float64 { return float64(s.Summary.P50) }
 	f.report.Ratios = append(f.report.Ratios,
 		bench.Ratio{Name: "round trip p50, interval / raw TCP", Value: p50(interval.trip) / p50(tcp.trip), Goal: goalRoundTrip, AtMost: true},

@@ -275,10 +275,10 @@ func (b *settleBench) submissions(ctx context.Context) error {
 // each runs work n times, settleFlight at once, each on one of the takers.
 func (b *settleBench) each(ctx context.Context, n int, work func(i int, t *taker) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for lane := range settleFlight {
+	for variant := range settleFlight {
 		group.Go(func() error {
-			for i := lane; i < n && ctx.Err() == nil; i += settleFlight {
-				if err := work(i, b.takers[lane%len(b.takers)]); err != nil {
+			for i := variant; i < n && ctx.Err() == nil; i += settleFlight {
+				if err := work(i, b.takers[variant%len(b.takers)]); err != nil {
 					return err
 				}
 			}
@@ -417,10 +417,10 @@ func (b *settleBench) finalized(ctx context.Context, signatures []string) error 
 
 // volley sends the requests over settleFlight connections.
 func (b *settleBench) volley(ctx context.Context, requests [][]byte, s *bench.Series) error {
-	lanes := make([]*bench.Series, settleFlight)
+	variants := make([]*bench.Series, settleFlight)
 	group, ctx := errgroup.WithContext(ctx)
-	for lane := range settleFlight {
-		lanes[lane] = &bench.Series{Hist: bench.NewHistogram()}
+	for variant := range settleFlight {
+		variants[variant] = &bench.Series{Hist: bench.NewHistogram()}
 		group.Go(func() error {
 			l, err := server.DialLine(strings.TrimPrefix(b.srv.Addresses.Base, "http://"))
 			if err != nil {
@@ -428,8 +428,8 @@ func (b *settleBench) volley(ctx context.Context, requests [][]byte, s *bench.Se
 			}
 			defer l.Socket.Close()
 			l.Refusals = true // a refund due is answered with an error
-			for i := lane; i < len(requests); i += settleFlight {
-				if err := l.Trips(ctx, requests[i], 1, lanes[lane].Hist); err != nil {
+			for i := variant; i < len(requests); i += settleFlight {
+				if err := l.Trips(ctx, requests[i], 1, variants[variant].Hist); err != nil {
 					return err
 				}
 			}
@@ -437,8 +437,8 @@ func (b *settleBench) volley(ctx context.Context, requests [][]byte, s *bench.Se
 		})
 	}
 	err := group.Wait()
-	for _, lane := range lanes {
-		s.Hist.Merge(lane.Hist)
+	for _, variant := range variants {
+		s.Hist.Merge(variant.Hist)
 	}
 	return err
 }

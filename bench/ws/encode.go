@@ -60,7 +60,7 @@ func (b *wsBench) encode(ctx context.Context) error {
 			s.L2(&in, views[n%2], wsSnapshotDepth)
 		}
 	}
-	lanes := []*lane{
+	variants := []*variant{
 		{name: "two levels new", run: repeat(ours(&near, &views))},
 		{name: "encoding/json of the ready document", run: repeat(func() { _, _ = json.Marshal(document) })},
 		{name: "encoding/json from the view", run: repeat(func() {
@@ -69,7 +69,7 @@ func (b *wsBench) encode(ctx context.Context) error {
 		})},
 		{name: "all levels new", run: repeat(ours(&far, &others))},
 	}
-	for _, l := range lanes {
+	for _, l := range variants {
 		l.s = &bench.Series{Name: fmt.Sprintf("snapshot of %d levels a side, %s", wsSnapshotDepth, l.name)}
 		b.report.Series = append(b.report.Series, l.s)
 		if err := l.take(false); err != nil { // the warm-up
@@ -77,31 +77,31 @@ func (b *wsBench) encode(ctx context.Context) error {
 		}
 	}
 	for range b.o.Rounds {
-		for _, l := range lanes {
+		for _, l := range variants {
 			if err := errors.Join(ctx.Err(), l.take(true)); err != nil {
 				return err
 			}
 		}
 	}
 	b.report.Ratios = append(b.report.Ratios,
-		bench.Ratio{Name: "CPU a snapshot, two levels new / encoding/json from the view", Value: bench.MedianRatio(lanes[0].perOp, lanes[2].perOp), Goal: goalSnapshot, AtMost: true},
-		bench.Ratio{Name: "CPU a snapshot, two levels new / encoding/json of the ready document", Value: bench.MedianRatio(lanes[0].perOp, lanes[1].perOp), Goal: goalSnapshot, AtMost: true},
-		bench.Ratio{Name: "CPU a snapshot, all levels new / encoding/json from the view", Value: bench.MedianRatio(lanes[3].perOp, lanes[2].perOp)},
-		bench.Ratio{Name: "allocations a snapshot", Value: float64(lanes[0].s.Allocs) / float64(lanes[0].s.Ops), Goal: 0, AtMost: true},
+		bench.Ratio{Name: "CPU a snapshot, two levels new / encoding/json from the view", Value: bench.MedianRatio(variants[0].perOp, variants[2].perOp), Goal: goalSnapshot, AtMost: true},
+		bench.Ratio{Name: "CPU a snapshot, two levels new / encoding/json of the ready document", Value: bench.MedianRatio(variants[0].perOp, variants[1].perOp), Goal: goalSnapshot, AtMost: true},
+		bench.Ratio{Name: "CPU a snapshot, all levels new / encoding/json from the view", Value: bench.MedianRatio(variants[3].perOp, variants[2].perOp)},
+		bench.Ratio{Name: "allocations a snapshot", Value: float64(variants[0].s.Allocs) / float64(variants[0].s.Ops), Goal: 0, AtMost: true},
 	)
 	return nil
 }
 
-// lane is one way to make documents.
-type lane struct {
+// variant is one way to make documents.
+type variant struct {
 	name  string
 	run   func() error
 	s     *bench.Series
 	perOp []float64 // CPU ns, of each round
 }
 
-// take runs a lane once and adds what it took, if it counts.
-func (l *lane) take(counted bool) error {
+// take runs a variant once and adds what it took, if it counts.
+func (l *variant) take(counted bool) error {
 	var m0, m1 runtime.MemStats
 	runtime.ReadMemStats(&m0)
 	start, before := time.Now(), bench.ProcessCPU()

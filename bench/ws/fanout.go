@@ -84,11 +84,11 @@ type fanPair struct {
 	raw     *rawWriter
 	size    int // bytes of an update
 	// One message a tick, and wsBurst of them.
-	ours, raws, oursBurst, rawsBurst fanLane
+	ours, raws, oursBurst, rawsBurst fanVariant
 }
 
-// fanLane is one way to send ticks.
-type fanLane struct {
+// fanVariant is one way to send ticks.
+type fanVariant struct {
 	group string
 	each  int // messages a tick
 	tick  func() error
@@ -111,24 +111,24 @@ func (p *fanPair) open(ctx context.Context) (err error) {
 		return err
 	}
 	shards, loops := fmt.Sprintf("feed, %d shards", p.writers), fmt.Sprintf("write(2), %d loops", p.writers)
-	p.ours = newFanLane(p.group("feed"), shards, 1)
-	p.oursBurst = newFanLane(p.group("feed"), shards, wsBurst)
-	p.raws = newFanLane(p.group("raw"), loops, 1)
-	p.rawsBurst = newFanLane(p.group("raw"), loops, wsBurst)
-	for _, l := range []*fanLane{&p.ours, &p.oursBurst} {
+	p.ours = newFanVariant(p.group("feed"), shards, 1)
+	p.oursBurst = newFanVariant(p.group("feed"), shards, wsBurst)
+	p.raws = newFanVariant(p.group("raw"), loops, 1)
+	p.rawsBurst = newFanVariant(p.group("raw"), loops, wsBurst)
+	for _, l := range []*fanVariant{&p.ours, &p.oursBurst} {
 		l.tick = func() error { p.feed.tick(l.each); return nil }
 	}
-	for _, l := range []*fanLane{&p.raws, &p.rawsBurst} {
+	for _, l := range []*fanVariant{&p.raws, &p.rawsBurst} {
 		l.tick = func() error { return p.raw.tick(p.writers) }
 	}
 	return nil
 }
 
-func newFanLane(group, of string, each int) fanLane {
+func newFanVariant(group, of string, each int) fanVariant {
 	if each > 1 {
 		of = fmt.Sprintf("%s, %d together", of, each)
 	}
-	return fanLane{
+	return fanVariant{
 		group: group, each: each,
 		first: &bench.Series{Name: "tick to first client, " + of, Hist: bench.NewHistogram()},
 		last:  &bench.Series{Name: "tick to last client, " + of, Hist: bench.NewHistogram()},
@@ -145,9 +145,9 @@ func (p *fanPair) close() (err error) {
 	return err
 }
 
-// round gives each lane a turn.
+// round gives each variant a turn.
 func (p *fanPair) round(ctx context.Context, counted bool) error {
-	for _, l := range []*fanLane{&p.ours, &p.raws, &p.oursBurst, &p.rawsBurst} {
+	for _, l := range []*fanVariant{&p.ours, &p.raws, &p.oursBurst, &p.rawsBurst} {
 		before := p.feed.Stats()
 		if p.size > 0 {
 			p.raw.load(l.each, p.size)
@@ -163,7 +163,7 @@ func (p *fanPair) round(ctx context.Context, counted bool) error {
 }
 
 // timeTicks times ticks, one at a time.
-func (b *wsBench) timeTicks(ctx context.Context, l *fanLane, counted bool) error {
+func (b *wsBench) timeTicks(ctx context.Context, l *fanVariant, counted bool) error {
 	times := make([]float64, 0, wsTicks)
 	cpu := bench.ProcessCPU()
 	for range wsTicks {
@@ -188,7 +188,7 @@ func (b *wsBench) timeTicks(ctx context.Context, l *fanLane, counted bool) error
 
 // tick times one tick to the first and to the last client. The clients have had time
 // to fall asleep before it.
-func (b *wsBench) tick(ctx context.Context, l *fanLane) (first, last int64, err error) {
+func (b *wsBench) tick(ctx context.Context, l *fanVariant) (first, last int64, err error) {
 	if err := b.clients.Await(l.group, l.each); err != nil {
 		return 0, 0, err
 	}
@@ -206,7 +206,7 @@ func (b *wsBench) tick(ctx context.Context, l *fanLane) (first, last int64, err 
 
 // judge adds the results of a pair to the report.
 func (p *fanPair) judge() {
-	for _, l := range []*fanLane{&p.ours, &p.raws, &p.oursBurst, &p.rawsBurst} {
+	for _, l := range []*fanVariant{&p.ours, &p.raws, &p.oursBurst, &p.rawsBurst} {
 		for _, s := range []*bench.Series{l.first, l.last} {
 			s.Summary = bench.Summarize(s.Hist)
 			p.b.report.Series = append(p.b.report.Series, s)
@@ -225,7 +225,7 @@ func (p *fanPair) judge() {
 // of another's raw writes. A goal of 0 is none.
 func lastRatios(ours, raws *fanPair, goal50, goal99 float64) []bench.Ratio {
 	with := fmt.Sprintf(", %d shards / %d loops of write(2)", ours.writers, raws.writers)
-	p99 := func(l *fanLane) float64 { return float64(l.last.Summary.P99) }
+	p99 := func(l *fanVariant) float64 { return float64(l.last.Summary.P99) }
 	return []bench.Ratio{
 		{Name: "tick to last client p50" + with, Value: bench.MedianRatio(ours.ours.medians, raws.raws.medians), Goal: goal50, AtMost: true},
 		{Name: "tick to last client p99" + with, Value: p99(&ours.ours) / p99(&raws.raws), Goal: goal99, AtMost: true},

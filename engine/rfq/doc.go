@@ -145,7 +145,7 @@
 //
 // Anyone can name a wallet. So a claim without proof of its wallet never counts against it: while
 // it is reserved it counts against UnprovenPerClient of its client address (UnprovenLimit) and,
-// with all others, against UnprovenShareBps of the tranche's capacity, rounded down
+// with all others, against UnprovenShareBps of what claims with proof leave of the tranche, rounded down
 // (UnprovenShare). Its Deadline is UnprovenTTL after ReservedAt, if that is less than ClaimTTL,
 // until SeePayment. A proven claim counts against WalletClaims of its wallet, as all do in 0.1.0.
 //

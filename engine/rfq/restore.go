@@ -286,7 +286,7 @@ func (r *restorer) payments(slot uint32) error {
 		return err
 	}
 	c := r.m.claims.at(slot)
-	paying, given, lost := 0, 0, false // payments that pay it, that paid it once
+	applied, abandonedOnce, refundDue := 0, 0, false // payments applied to it, and applied before it was abandoned
 	for range n {
 		var p Payment
 		p.walk(r.w)
@@ -296,12 +296,12 @@ func (r *restorer) payments(slot uint32) error {
 		at := r.m.payments.add(p.Signature)
 		r.m.payments.at(at).Payment = p
 		r.m.appendPayment(c, at)
-		lost = lost || EndsClaim(p.Reason)
+		refundDue = refundDue || EndsClaim(p.Reason)
 		if abandoned(&p) {
-			given++
+			abandonedOnce++
 		}
 		if p.pays() {
-			paying++
+			applied++
 		}
 		if p.State.Pending() {
 			r.m.countRefundDue(c, +1)
@@ -314,7 +314,7 @@ func (r *restorer) payments(slot uint32) error {
 	if c.paidFor() {
 		wanted = 1
 	}
-	if paying != wanted || given > 1 || c.Paid != 0 && wanted == 0 || lost != (c.State == ClaimRefundDue) && (!lost || r.m.policy.Rules != RulesGuarded) {
+	if applied != wanted || abandonedOnce > 1 || c.Paid != 0 && wanted == 0 || refundDue != (c.State == ClaimRefundDue) && (!refundDue || r.m.policy.Rules != RulesGuarded) {
 		return fmt.Errorf("its payments do not fit its state: %w", ErrSnapshot)
 	}
 	return nil

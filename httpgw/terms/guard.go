@@ -21,7 +21,7 @@ var guardTexts = map[string]string{
 	GuardEmptyCounterparty: "The counterparty's address or signature is empty.",
 	"message_mismatch":     "The transaction differs from the one that was built.",
 	"bad_signature":        "The signature is not the taker's signature of the transaction that was built.",
-	"expired":              "The transaction can no longer land, its reservation has ended, or the desk has changed since. Build a new one.",
+	"expired":              "The transaction can no longer land, its reservation has ended, or the desk's price or key has changed since. Build a new one.",
 	"already_settled":      "The claim is already settled.",
 	"taker_funds":          "The taker does not hold the payment.",
 	"unbuildable":          "No transaction can settle this claim because of its wallet or its terms.",
@@ -44,7 +44,7 @@ func GuardProblem(word string) *wire.Problem {
 	}
 	problem := &wire.Problem{Status: 409, Code: wire.CodeRefused, Reason: word, Text: guardTexts[word]}
 	if problem.Text == "" {
-		problem.Text = "A guard of the desk refused this."
+		problem.Text = "The desk's checks before signing refused this; reason says which. Ask for a new quote."
 	}
 	if !isWord(word) {
 		problem.Reason = guardOther

@@ -59,7 +59,7 @@ var refusals = map[event.Reason]wire.Problem{
 	event.ReasonQuoteMismatch:   {Status: 400, Code: wire.CodeInvalidField, Field: "quote_id", Text: "The quote was given for another ticket, tranche, size or rail."},
 	event.ReasonDeskFull:        {Status: 503, Code: wire.CodeOverloaded, Text: "The desk is at one of its limits. Try again in a moment.", RetryS: retryBusyS},
 	event.ReasonUnknownClaim:    {Status: 404, Code: wire.CodeUnknownClaim, Field: "claim_id", Text: "No such claim."},
-	event.ReasonClaimState:      {Status: 409, Code: wire.CodeClaimExpired, Field: "claim_id", Text: "The claim's state does not allow this."},
+	event.ReasonClaimState:      {Status: 409, Code: wire.CodeClaimExpired, Field: "claim_id", Text: "The claim's state does not allow this. GET /api/v1/rfq/claims/{claim_id} shows the state."},
 	event.ReasonPaymentUsed:     {Status: 409, Code: wire.CodePaymentUsed, Field: "l1_signature", Text: "This payment belongs to another claim."},
 	event.ReasonPaymentMismatch: {Status: 422, Code: wire.CodePaymentMismatch, Field: "l1_signature", Text: "The payment does not fit the claim's terms."},
 	event.ReasonLatePayment:     {Status: 409, Code: wire.CodeClaimExpired, Field: "l1_signature", Text: "The payment arrived after its claim could be served. A refund is due."},

@@ -211,7 +211,7 @@ type HTTP struct {
 	RFQWritesBurst      int `yaml:"rfq_writes_burst" default:"10" range:"1 to 1000000" unit:"requests" about:"of these at once"`
 	DvPPerMinute        int `yaml:"dvp_per_minute" default:"3" range:"0 to 1000" unit:"requests/min" about:"DvP builds and submits together, in any 60 s, of a client IP; 0: no limit"`
 	HandshakePerMinute  int `yaml:"handshake_per_minute" default:"10" range:"0 to 60000000" unit:"requests/min" about:"nonces of a client IP; 0: no limit"`
-	TokensPerHour       int `yaml:"tokens_per_hour" range:"0 to 3600" unit:"tokens/h" about:"DvP tokens of a client IP, evenly spread; 0: 1, in a demo 3600. All clients: 262144 in 7 days"`
+	TokensPerHour       int `yaml:"tokens_per_hour" range:"0 to 3600" unit:"tokens/h" about:"DvP tokens of a client IP, evenly spread; 0 means 1 an hour, in a demo 3600. All clients: 262144 in 7 days"`
 }
 
 // Operator describes the operator of the service, as GET / shows it.
@@ -271,7 +271,7 @@ type RFQ struct {
 	UnprovenTTLS     int          `yaml:"unproven_ttl_s" default:"45" range:"1 to 86400" unit:"s" about:"claim_ttl_s of a claim without proof of its wallet, until its payment is seen"`
 	UnprovenUSDPerIP string       `yaml:"unproven_usd_per_ip" default:"25000" unit:"USD" form:"USD amount" about:"most that a client IP may reserve without proof; 0: claims need the proof"`
 	UnprovenShareBps int          `yaml:"unproven_share_bps" default:"3000" range:"0 to 10000" unit:"bps" about:"most that all claims without proof may reserve, of what claims with proof leave of a tranche and of the inventory"`
-	DustUSDC         string       `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"a payment's surplus up to it is kept; of a larger one a refund is due"`
+	DustUSDC         string       `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"a payment's surplus up to it is kept, of a larger one a refund is due; small transfers: settle.dust_usdc"`
 	DustSOL          string       `yaml:"dust_sol" default:"0.0001" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
 	FeeBps           int          `yaml:"fee_bps" default:"500" range:"0 to 9999" unit:"bps" about:"fee, included in the payment and shown separately"`
 	WalletClaims     int          `yaml:"wallet_claims" default:"8" range:"1 to 65535" unit:"claims" about:"claims that a wallet may have reserved at once"`
@@ -306,8 +306,8 @@ type Pair struct {
 	CorridorBps       int      `yaml:"corridor_bps" range:"1 to 9999" unit:"bps" about:"how far from the anchor a reference price may lie"`
 	MaxAgeS           int      `yaml:"max_age_s" range:"0 to 604800" unit:"s" about:"an older anchor sells nothing; 0: any age"`
 	Via               string   `yaml:"via" form:"symbol" about:"pair that prices this book's quote asset; empty: it is a dollar"`
-	FirmBpsUSDC       int      `yaml:"firm_bps_usdc" range:"0 to 9999" unit:"bps" about:"in the place of rfq.firm_bps_usdc; 0: that"`
-	FirmBpsSOL        int      `yaml:"firm_bps_sol" range:"0 to 9999" unit:"bps" about:"in the place of rfq.firm_bps_sol; 0: that"`
+	FirmBpsUSDC       int      `yaml:"firm_bps_usdc" range:"0 to 9999" unit:"bps" about:"overrides rfq.firm_bps_usdc; 0: does not"`
+	FirmBpsSOL        int      `yaml:"firm_bps_sol" range:"0 to 9999" unit:"bps" about:"overrides rfq.firm_bps_sol; 0: does not"`
 	Inventory         string   `yaml:"inventory" unit:"base units" form:"decimal" about:"stock to sell in all; empty: an operator sets it"`
 }
 
@@ -352,7 +352,7 @@ type Settle struct {
 	PollMS          int    `yaml:"poll_ms" default:"400" range:"50 to 10000" unit:"ms" about:"between two checks of sent transactions"`
 	WatchMS         int    `yaml:"watch_ms" default:"5000" range:"100 to 600000" unit:"ms" about:"between two searches for payments that nobody reported"`
 	ClockToleranceS int    `yaml:"clock_tolerance_s" default:"300" range:"0 to 3600" unit:"s" about:"how far the chain's clock may be behind ours"`
-	DustUSDC        string `yaml:"dust_usdc" default:"1" unit:"USDC" form:"dust USDC" about:"smaller transfers are only counted, unless they are a whole payment"`
+	DustUSDC        string `yaml:"dust_usdc" default:"1" unit:"USDC" form:"dust USDC" about:"smaller transfers are only counted, unless they are a whole payment; surplus: rfq.dust_usdc"`
 	DustSOL         string `yaml:"dust_sol" default:"0.005" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
 }
 

@@ -31,7 +31,7 @@ func TestSettlementConfigurationRefused(t *testing.T) {
 		"another scheme":   {"chain: {rpc_urls: 'wss://a.example/" + secret + "'}", []string{"chain.rpc_urls", "URL 1", "https"}},
 		"no host":          {"chain: {rpc_urls: 'https:///" + secret + "'}", []string{"chain.rpc_urls"}},
 		"bad escape":       {"chain: {rpc_urls: 'https://a.example/%zz" + secret + "'}", []string{"chain.rpc_urls"}},
-		"too many nodes":   {"chain: {rpc_urls: '" + strings.Join(urls, ",") + "'}", []string{"chain.rpc_urls", "0 to 16"}},
+		"too many nodes":   {"chain: {rpc_urls: '" + strings.Join(urls, ",") + "'}", []string{"chain.rpc_urls", "at most 16"}},
 		"timeout":          {"chain: {timeout_ms: 99}", []string{"chain.timeout_ms", "100 to 60000"}},
 		"a try's timeout":  {"chain: {timeout_ms: 500, attempt_timeout_ms: 501}", []string{"chain.attempt_timeout_ms", "100 to 500"}},
 		"both keys":        {"settle: {key_file: a, signer_socket: b}", []string{"settle.key_file", "settle.signer_socket"}},

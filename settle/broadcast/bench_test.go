@@ -64,11 +64,11 @@ func (e *fastChain) TransactionFromEach(context.Context, solana.Signature, rpc.C
 
 func (e *fastChain) Upstreams() int { return 1 }
 
-func (e *fastChain) StatusesFromAll(context.Context, []solana.Signature) ([]rpc.NodeStatuses, error) {
+func (e *fastChain) StatusesFromEach(context.Context, []solana.Signature) ([]rpc.NodeStatuses, error) {
 	return nil, errUnasked
 }
 
-func (e *fastChain) SignaturesFromAll(context.Context, solana.Address, []rpc.NodeStatuses, int) []rpc.NodeHistory {
+func (e *fastChain) SignaturesFromEach(context.Context, solana.Address, []rpc.NodeStatuses, int) []rpc.NodeHistory {
 	return nil
 }
 

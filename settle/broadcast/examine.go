@@ -52,7 +52,7 @@ func (t *Tracker) examine(ctx context.Context, batch []examination) {
 			signatures = append(signatures, x.signature)
 		}
 	}
-	views, err := t.node.StatusesFromAll(ctx, signatures)
+	views, err := t.node.StatusesFromEach(ctx, signatures)
 	quorum := t.options.quorum(len(views))
 	var searches []search
 	for i := range batch {
@@ -130,7 +130,7 @@ type histories struct {
 // long counts as an answer, because strangers' transactions do not matter then.
 func (t *Tracker) listed(ctx context.Context, x *examination, views []rpc.NodeStatuses) histories {
 	all := histories{votes: map[solana.Signature]int{}}
-	for i, h := range t.node.SignaturesFromAll(ctx, x.reference, views, MaxHistory) {
+	for i, h := range t.node.SignaturesFromEach(ctx, x.reference, views, MaxHistory) {
 		long := errors.Is(h.Err, rpc.ErrTooMany)
 		first := &h.First
 		switch {

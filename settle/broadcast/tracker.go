@@ -24,11 +24,11 @@ type Node interface {
 	Position(ctx context.Context, level rpc.Commitment) (rpc.Position, error)
 	// Upstreams returns the number of configured nodes.
 	Upstreams() int
-	// StatusesFromAll, TransactionFromEach and SignaturesFromAll ask each configured node; their results
+	// StatusesFromEach, TransactionFromEach and SignaturesFromEach ask each configured node; their results
 	// have one element for each node, in the same order.
-	StatusesFromAll(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error)
+	StatusesFromEach(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error)
 	TransactionFromEach(ctx context.Context, s solana.Signature, level rpc.Commitment) ([]rpc.NodeTransaction, error)
-	SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory
+	SignaturesFromEach(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory
 }
 
 // Tracker sends transactions until they end.

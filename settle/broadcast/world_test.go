@@ -449,7 +449,7 @@ func (w *world) TransactionFromEach(ctx context.Context, s solana.Signature, _ r
 
 func (w *world) Upstreams() int { return len(w.nodes) }
 
-func (w *world) StatusesFromAll(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error) {
+func (w *world) StatusesFromEach(ctx context.Context, list []solana.Signature) ([]rpc.NodeStatuses, error) {
 	if len(list) > rpc.MaxStatusesPerCall {
 		return nil, rpc.ErrTooMany
 	}
@@ -463,7 +463,7 @@ func (w *world) StatusesFromAll(ctx context.Context, list []solana.Signature) ([
 	return views, nil
 }
 
-func (w *world) SignaturesFromAll(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory {
+func (w *world) SignaturesFromEach(ctx context.Context, a solana.Address, views []rpc.NodeStatuses, most int) []rpc.NodeHistory {
 	list := make([]rpc.NodeHistory, len(w.nodes))
 	w.mu.Lock()
 	w.searched++

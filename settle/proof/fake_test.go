@@ -65,7 +65,7 @@ func (f *fakeNode) Transaction(ctx context.Context, s solana.Signature, _ rpc.Co
 	return c, c != nil, nil
 }
 
-func (f *fakeNode) TransactionFromAll(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+func (f *fakeNode) TransactionByQuorum(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
 	return f.Transaction(ctx, s, level)
 }
 
@@ -111,12 +111,12 @@ func (f *fakeNode) SignaturesInTurn(ctx context.Context, a solana.Address, page 
 	return f.Signatures(ctx, a, page, level)
 }
 
-func (f *fakeNode) SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
+func (f *fakeNode) SignaturePageFromEach(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
 	list, err := f.Signatures(ctx, a, page, level)
 	return []rpc.NodeSignatures{{Upstream: "fake", Err: err, List: list[:min(len(list), page.Limit)]}}, nil
 }
 
-func (f *fakeNode) FirstBlockFromAll(context.Context) ([]rpc.NodeFirstBlock, error) {
+func (f *fakeNode) FirstBlockFromEach(context.Context) ([]rpc.NodeFirstBlock, error) {
 	return make([]rpc.NodeFirstBlock, 1), nil
 }
 

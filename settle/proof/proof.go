@@ -22,15 +22,15 @@ import (
 type Node interface {
 	// Upstreams returns the number of configured nodes.
 	Upstreams() int
-	// TransactionFromAll asks all nodes, and FindTransaction all once one knows the
+	// TransactionByQuorum asks all nodes, and FindTransaction all once one knows the
 	// signature. Payments are recorded from their results only.
-	TransactionFromAll(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
+	TransactionByQuorum(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	FindTransaction(ctx context.Context, s solana.Signature, level rpc.Commitment) (t *ledger.Confirmed, found bool, err error)
 	// TransactionFromEach returns each node's own answer.
 	TransactionFromEach(ctx context.Context, s solana.Signature, level rpc.Commitment) ([]rpc.NodeTransaction, error)
 	SignaturesInTurn(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.SignatureInfo, error)
-	SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error)
-	FirstBlockFromAll(ctx context.Context) ([]rpc.NodeFirstBlock, error)
+	SignaturePageFromEach(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error)
+	FirstBlockFromEach(ctx context.Context) ([]rpc.NodeFirstBlock, error)
 }
 
 // Desk is the part of desk.Desk that a Prover uses. The values that its methods

@@ -84,11 +84,11 @@ type namedNode struct {
 	list      []rpc.SignatureInfo
 }
 
-func (n *namedNode) SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
+func (n *namedNode) SignaturePageFromEach(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
 	if a == n.reference {
 		return []rpc.NodeSignatures{{List: n.list[:min(len(n.list), page.Limit)]}}, nil
 	}
-	return n.fakeNode.SignaturePageFromAll(ctx, a, page, level)
+	return n.fakeNode.SignaturePageFromEach(ctx, a, page, level)
 }
 
 // TestSearchIsBounded: if too many transactions name an unknown claim, it is not said

@@ -127,7 +127,7 @@ func (p *Prover) Place(ctx context.Context) error {
 // newestListed returns the newest confirmed transaction that contains an account, by the
 // middle answer of the nodes; zero if there is none.
 func (p *Prover) newestListed(ctx context.Context, a solana.Address) (solana.Signature, error) {
-	views, err := p.node.SignaturePageFromAll(ctx, a, rpc.Page{Limit: 1}, rpc.Confirmed)
+	views, err := p.node.SignaturePageFromEach(ctx, a, rpc.Page{Limit: 1}, rpc.Confirmed)
 	if err != nil {
 		return solana.Signature{}, err
 	}
@@ -219,7 +219,7 @@ func (p *Prover) findCursor(ctx context.Context, a *account) error {
 // everything before it too, so slotOf fails until a majority knows it; after
 // Options.GiveUpAfter it returns 0. Nodes that fail decide nothing.
 func (p *Prover) slotOf(ctx context.Context, a *account, cursor solana.Signature) (uint64, error) {
-	c, found, err := p.node.TransactionFromAll(ctx, cursor, rpc.Finalized)
+	c, found, err := p.node.TransactionByQuorum(ctx, cursor, rpc.Finalized)
 	switch {
 	case found && err == nil:
 		return c.Slot, nil
@@ -394,7 +394,7 @@ func (p *Prover) voteOnList(
 	if i+1 < len(list) {
 		page.Before = list[i+1].Signature
 	}
-	views, err := p.node.SignaturePageFromAll(ctx, a.address, page, rpc.Finalized)
+	views, err := p.node.SignaturePageFromEach(ctx, a.address, page, rpc.Finalized)
 	for k := range views {
 		v := &views[k]
 		if v.Err != nil {
@@ -412,7 +412,7 @@ func (p *Prover) voteOnList(
 // examineListed examines one transaction; nil means that it is finished, with whatever
 // result.
 func (p *Prover) examineListed(ctx context.Context, s solana.Signature) error {
-	f, err := p.find(ctx, requestKey{signature: s}, p.node.TransactionFromAll)
+	f, err := p.find(ctx, requestKey{signature: s}, p.node.TransactionByQuorum)
 	switch {
 	case err != nil:
 		return err

@@ -32,7 +32,7 @@ func (n *threeNodes) SignaturesInTurn(ctx context.Context, a solana.Address, pag
 
 var errNodeDown = &rpc.Error{Kind: rpc.RateLimited}
 
-func (n *threeNodes) SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
+func (n *threeNodes) SignaturePageFromEach(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
 	views := make([]rpc.NodeSignatures, 3)
 	for i, node := range n.nodes() {
 		if views[i].List, views[i].Err = node.Signatures(ctx, a, page, level); i > 0 && n.down {
@@ -42,7 +42,7 @@ func (n *threeNodes) SignaturePageFromAll(ctx context.Context, a solana.Address,
 	return views, nil
 }
 
-func (n *threeNodes) TransactionFromAll(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
+func (n *threeNodes) TransactionByQuorum(ctx context.Context, s solana.Signature, level rpc.Commitment) (*ledger.Confirmed, bool, error) {
 	votes := map[uint64]int{} // by slot
 	var some error
 	for i, node := range n.nodes() {
@@ -64,7 +64,7 @@ func (n *threeNodes) FindTransaction(ctx context.Context, s solana.Signature, le
 	if _, found, err := n.nodes()[n.current].Transaction(ctx, s, level); !found || err != nil {
 		return nil, false, err
 	}
-	return n.TransactionFromAll(ctx, s, level)
+	return n.TransactionByQuorum(ctx, s, level)
 }
 
 func (n *threeNodes) TransactionFromEach(ctx context.Context, s solana.Signature, level rpc.Commitment) ([]rpc.NodeTransaction, error) {

@@ -164,7 +164,7 @@ type placing struct {
 	views []rpc.NodeSignatures
 }
 
-func (n placing) SignaturePageFromAll(context.Context, solana.Address, rpc.Page, rpc.Commitment) ([]rpc.NodeSignatures, error) {
+func (n placing) SignaturePageFromEach(context.Context, solana.Address, rpc.Page, rpc.Commitment) ([]rpc.NodeSignatures, error) {
 	return n.views, nil
 }
 

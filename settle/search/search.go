@@ -41,9 +41,9 @@ var (
 
 // Node asks each configured node; *rpc.Client is one.
 type Node interface {
-	SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error)
+	SignaturePageFromEach(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error)
 	TransactionFromEach(ctx context.Context, s solana.Signature, level rpc.Commitment) ([]rpc.NodeTransaction, error)
-	FirstBlockFromAll(ctx context.Context) ([]rpc.NodeFirstBlock, error)
+	FirstBlockFromEach(ctx context.Context) ([]rpc.NodeFirstBlock, error)
 }
 
 // Search is a search for one transaction.
@@ -75,7 +75,7 @@ type Result struct {
 // failed only if a majority says so. Errors: [ErrNodes], [ErrHistory], [ErrUnread], the
 // context's.
 func (s *Search) Run(ctx context.Context, n Node) (Result, error) {
-	pages, err := n.SignaturePageFromAll(ctx, s.Reference, rpc.Page{Limit: min(Max+1+len(s.Known), rpc.MaxSignaturesPerCall)}, rpc.Confirmed)
+	pages, err := n.SignaturePageFromEach(ctx, s.Reference, rpc.Page{Limit: min(Max+1+len(s.Known), rpc.MaxSignaturesPerCall)}, rpc.Confirmed)
 	if err != nil {
 		return Result{}, err
 	}
@@ -104,7 +104,7 @@ func (s *Search) Run(ctx context.Context, n Node) (Result, error) {
 // confirm returns nil if a majority of the nodes has answered everything and has the
 // blocks in which the transaction could be.
 func (s *Search) confirm(ctx context.Context, n Node, answered []bool) error {
-	firsts, err := n.FirstBlockFromAll(ctx)
+	firsts, err := n.FirstBlockFromEach(ctx)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func honest(all ...*ledger.Confirmed) node {
 
 type nodes []node
 
-func (n nodes) SignaturePageFromAll(_ context.Context, _ solana.Address, page rpc.Page, _ rpc.Commitment) (out []rpc.NodeSignatures, err error) {
+func (n nodes) SignaturePageFromEach(_ context.Context, _ solana.Address, page rpc.Page, _ rpc.Commitment) (out []rpc.NodeSignatures, err error) {
 	for _, x := range n {
 		if x.listFails {
 			out = append(out, rpc.NodeSignatures{Err: errDown})
@@ -81,7 +81,7 @@ func (n nodes) TransactionFromEach(_ context.Context, s solana.Signature, _ rpc.
 	return out, nil
 }
 
-func (n nodes) FirstBlockFromAll(context.Context) (out []rpc.NodeFirstBlock, err error) {
+func (n nodes) FirstBlockFromEach(context.Context) (out []rpc.NodeFirstBlock, err error) {
 	for _, x := range n {
 		if x.firstFails {
 			out = append(out, rpc.NodeFirstBlock{Err: errDown})

@@ -33,8 +33,8 @@ const (
 // Ended reports whether the state does not change any more.
 func (s RefundState) Ended() bool { return s == RefundPaid || s == RefundExpired }
 
-// Refund is a transaction that pays payments back.
-type Refund struct {
+// RefundTransaction is a transaction that pays one or several payments back.
+type RefundTransaction struct {
 	State RefundState
 	// Hash is that of its message.
 	Hash solana.Hash
@@ -56,7 +56,7 @@ type Refund struct {
 }
 
 // Transaction returns a signed one for the tracker; the zero value if it is not signed.
-func (r *Refund) Transaction() Transaction {
+func (r *RefundTransaction) Transaction() Transaction {
 	if r.Signature == (solana.Signature{}) {
 		return Transaction{}
 	}
@@ -67,7 +67,7 @@ func (r *Refund) Transaction() Transaction {
 }
 
 // read takes items and signature from the bytes, and checks all fields.
-func (r *Refund) read() error {
+func (r *RefundTransaction) read() error {
 	t, err := tx.Decode(r.Raw)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func refundOfKey(payment solana.Signature, hash solana.Hash) []byte {
 	return append(signatureKey(keyRefundOf, payment), hash[:]...)
 }
 
-func appendRefund(dst []byte, r *Refund) []byte {
+func appendRefund(dst []byte, r *RefundTransaction) []byte {
 	dst = append(dst, valueVersion, uint8(r.State))
 	dst = le.AppendUint64(dst, r.LastValid)
 	for _, at := range []int64{r.MadeAt, r.SignedAt, r.EndedAt} {
@@ -116,10 +116,10 @@ func appendRefund(dst []byte, r *Refund) []byte {
 }
 
 // decodeRefund decodes an entry; key is the whole key. Errors: [ErrDamaged].
-func decodeRefund(key, value []byte) (*Refund, error) {
+func decodeRefund(key, value []byte) (*RefundTransaction, error) {
 	k, v := reader{buf: key}, reader{buf: value}
 	k.take(1)
-	r := &Refund{Hash: solana.Hash(k.take(32))}
+	r := &RefundTransaction{Hash: solana.Hash(k.take(32))}
 	v.version()
 	r.State, r.LastValid, r.MadeAt, r.SignedAt, r.EndedAt = RefundState(v.u8()), v.u64(), v.i64(), v.i64(), v.i64()
 	r.Operator = market.OperatorID(v.u16())
@@ -136,7 +136,7 @@ func decodeRefund(key, value []byte) (*Refund, error) {
 // may have another transaction that is open, and together with those that are paid no
 // more than that goes back. The same one again changes nothing. Errors: [ErrConflict];
 // [ErrFull] beyond MaxRefundsOfPayment; [ErrInvalid]; [ErrDamaged]; errors of the map.
-func (s *Refunds) Put(r *Refund, most []uint64) (*Refund, error) {
+func (s *Refunds) Put(r *RefundTransaction, most []uint64) (*RefundTransaction, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if stored, ok, err := s.Get(r.Hash); err != nil || ok {
@@ -176,7 +176,7 @@ func (s *Refunds) Put(r *Refund, most []uint64) (*Refund, error) {
 
 // PaidOf returns how many atoms of a payment a list of refunds has paid back, and whether
 // one of them is open.
-func PaidOf(list []*Refund, payment solana.Signature) (paid uint64, open bool) {
+func PaidOf(list []*RefundTransaction, payment solana.Signature) (paid uint64, open bool) {
 	for _, r := range list {
 		open = open || !r.State.Ended()
 		for i := range r.Items {
@@ -191,7 +191,7 @@ func PaidOf(list []*Refund, payment solana.Signature) (paid uint64, open bool) {
 // Sign stores the signed bytes of a transaction of refunds, and returns when they
 // are on disk. Errors: [ErrNotFound] if Put has not stored it; [ErrConflict] if it
 // has ended, or is stored under another signature; [ErrInvalid]; errors of the map.
-func (s *Refunds) Sign(x cosign.SignedRefund, at int64) (*Refund, error) {
+func (s *Refunds) Sign(x cosign.SignedRefund, at int64) (*RefundTransaction, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, ok, err := s.Get(x.Hash())
@@ -248,7 +248,7 @@ func (s *Refunds) End(hash solana.Hash, end RefundState, at int64) error {
 
 // Get returns a transaction of refunds by the hash of its message. Errors:
 // [ErrDamaged], errors of the map.
-func (s *Refunds) Get(hash solana.Hash) (*Refund, bool, error) {
+func (s *Refunds) Get(hash solana.Hash) (*RefundTransaction, bool, error) {
 	key := refundKey(hash)
 	value, ok, err := s.kv.Get(key)
 	if err != nil || !ok {
@@ -260,7 +260,7 @@ func (s *Refunds) Get(hash solana.Hash) (*Refund, bool, error) {
 
 // Of returns all transactions that were made to pay a payment back, in no order.
 // Errors: [ErrDamaged], errors of the map.
-func (s *Refunds) Of(payment solana.Signature) (list []*Refund, err error) {
+func (s *Refunds) Of(payment solana.Signature) (list []*RefundTransaction, err error) {
 	lo := signatureKey(keyRefundOf, payment)
 	hi := append(bytes.Clone(lo), bytes.Repeat([]byte{0xff}, len(solana.Hash{})+1)...)
 	return s.readAt(lo, hi, 1+len(payment), MaxRefundsOfPayment+1)
@@ -268,7 +268,7 @@ func (s *Refunds) Of(payment solana.Signature) (list []*Refund, err error) {
 
 // Open returns the transactions of refunds that have not ended. Errors:
 // [ErrDamaged], errors of the map.
-func (s *Refunds) Open() ([]*Refund, error) {
+func (s *Refunds) Open() ([]*RefundTransaction, error) {
 	return s.readAt([]byte{keyOpenRefund}, []byte{keyOpenRefund + 1}, 1, MaxOpenRefunds)
 }
 
@@ -276,7 +276,7 @@ func (s *Refunds) Open() ([]*Refund, error) {
 const MaxOpenRefunds = 1 << 18
 
 // readAt reads the refunds whose hash is in the keys of a range, at an offset.
-func (s *Refunds) readAt(lo, hi []byte, offset, most int) (list []*Refund, err error) {
+func (s *Refunds) readAt(lo, hi []byte, offset, most int) (list []*RefundTransaction, err error) {
 	var hashes []solana.Hash
 	err = kv.Each(s.kv, lo, hi, func(key, _ []byte) error {
 		if len(key) != offset+len(solana.Hash{}) {
@@ -306,8 +306,8 @@ func (s *Refunds) readAt(lo, hi []byte, offset, most int) (list []*Refund, err e
 // PaidBack is a payment that was paid back.
 type PaidBack struct {
 	cosign.RefundItem
-	Mint   solana.Address // zero for SOL
-	Refund *Refund
+	Mint              solana.Address // zero for SOL
+	RefundTransaction *RefundTransaction
 }
 
 // PaidBack lists the payments that were paid back by transactions of this store, after a

@@ -32,7 +32,7 @@ func (o owing) Do(r rfq.Request) (*desk.Result, error) {
 }
 
 // refundOf is an unsigned transaction that pays some payments back, an amount each.
-func refundOf(t testing.TB, block byte, amount uint64, payments ...int) *store.Refund {
+func refundOf(t testing.TB, block byte, amount uint64, payments ...int) *store.RefundTransaction {
 	t.Helper()
 	r := build.Refunds{Blockhash: solana.Hash{block}, Budget: build.Budget{Units: 100_000}, Desk: storetest.AddressOf(storetest.Key(1))}
 	for _, n := range payments {
@@ -45,10 +45,10 @@ func refundOf(t testing.TB, block byte, amount uint64, payments ...int) *store.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &store.Refund{Hash: u.Hash(), Raw: u.Bytes(), LastValid: 100, MadeAt: now, Operator: 3, By: "ann"}
+	return &store.RefundTransaction{Hash: u.Hash(), Raw: u.Bytes(), LastValid: 100, MadeAt: now, Operator: 3, By: "ann"}
 }
 
-func signedRefund(t testing.TB, x *store.Refund) cosign.SignedRefund {
+func signedRefund(t testing.TB, x *store.RefundTransaction) cosign.SignedRefund {
 	t.Helper()
 	o := owing{map[[64]byte]uint64{}}
 	for _, item := range x.Items {
@@ -70,7 +70,7 @@ func signedRefund(t testing.TB, x *store.Refund) cosign.SignedRefund {
 func TestRefunds(t *testing.T) {
 	kv := kvtest.New()
 	r := open(t, kv).Refunds
-	put := func(x *store.Refund, want error, most ...uint64) *store.Refund {
+	put := func(x *store.RefundTransaction, want error, most ...uint64) *store.RefundTransaction {
 		t.Helper()
 		got, err := r.Put(x, most)
 		if !errors.Is(err, want) {
@@ -91,7 +91,7 @@ func TestRefunds(t *testing.T) {
 	put(refundOf(t, 2, 10, 2), store.ErrConflict, 30)
 	put(refundOf(t, 2, 10, 3, 1), store.ErrConflict, 30, 30)
 	signed := signedRefund(t, first)
-	if _, err := r.Sign(signedRefund(t, func() *store.Refund { x := refundOf(t, 9, 10, 1); x.Items = first.Items[:1]; return x }()), now); !errors.Is(err, store.ErrNotFound) {
+	if _, err := r.Sign(signedRefund(t, func() *store.RefundTransaction { x := refundOf(t, 9, 10, 1); x.Items = first.Items[:1]; return x }()), now); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("not put: %v", err)
 	}
 	for range 2 {

@@ -8,9 +8,9 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// TestAccountsFromAll: each node's result has its own slot or its own error, and a node
+// TestAccountsFromEach: each node's result has its own slot or its own error, and a node
 // that is behind has no accounts.
-func TestAccountsFromAll(t *testing.T) {
+func TestAccountsFromEach(t *testing.T) {
 	const account = `{"lamports":5,"owner":"11111111111111111111111111111111","data":["AQI=","base64"],"executable":false}`
 	list := []solana.Address{{31: 1}, {31: 2}}
 	ahead := newNode(t, result(`{"context":{"slot":72},"value":[null,`+account+`]}`))
@@ -18,7 +18,7 @@ func TestAccountsFromAll(t *testing.T) {
 	behind := newNode(t, result(`{"context":{"slot":69},"value":[null,null]}`))
 	broken := newNode(t, status(503, ""))
 	c := newClient(t, options(ahead, equal, behind, broken))
-	views, err := c.AccountsFromAll(t.Context(), list, rpc.Confirmed, 70)
+	views, err := c.AccountsFromEach(t.Context(), list, rpc.Confirmed, 70)
 	if err != nil || len(views) != 4 {
 		t.Fatal(views, err)
 	}
@@ -37,10 +37,10 @@ func TestAccountsFromAll(t *testing.T) {
 	if n := len(broken.calls()); n != 1 {
 		t.Errorf("a node that fails was asked %d times", n)
 	}
-	if _, err := c.AccountsFromAll(t.Context(), make([]solana.Address, rpc.MaxAccountsPerCall+1), rpc.Confirmed, 0); !errors.Is(err, rpc.ErrTooMany) {
+	if _, err := c.AccountsFromEach(t.Context(), make([]solana.Address, rpc.MaxAccountsPerCall+1), rpc.Confirmed, 0); !errors.Is(err, rpc.ErrTooMany) {
 		t.Error(err)
 	}
-	if views, err := c.AccountsFromAll(t.Context(), list, rpc.Confirmed, 0); err != nil || views[2].Err != nil || views[2].Slot != 69 {
+	if views, err := c.AccountsFromEach(t.Context(), list, rpc.Confirmed, 0); err != nil || views[2].Err != nil || views[2].Slot != 69 {
 		t.Errorf("as of any slot: %+v, %v", views, err)
 	}
 }
@@ -49,7 +49,7 @@ func TestAccountsFromAll(t *testing.T) {
 func TestAccountsFromAllOfOne(t *testing.T) {
 	n := newNode(t, status(503, ""))
 	c := newClient(t, options(n))
-	views, err := c.AccountsFromAll(t.Context(), nil, rpc.Confirmed, 0)
+	views, err := c.AccountsFromEach(t.Context(), nil, rpc.Confirmed, 0)
 	if err != nil || len(views) != 1 || views[0].Upstream != "a" || rpc.KindOf(views[0].Err) != rpc.Down {
 		t.Errorf("%+v, %v", views, err)
 	}

@@ -84,11 +84,11 @@ func (f *FirstBlock) HasSince(unix int64) bool { return f.All() || f.Time > 0 &&
 // HasSlot reports whether the node has every block from a slot on.
 func (f *FirstBlock) HasSlot(slot uint64) bool { return f.Slot <= max(slot, 1) }
 
-// StatusesFromAll asks every node, concurrently and once, for up to MaxStatusesPerCall
+// StatusesFromEach asks every node, concurrently and once, for up to MaxStatusesPerCall
 // transactions, old ones too. The results are in the order of the options. An empty
 // list asks for positions only. Errors: [ErrTooMany]; the context's once it has ended;
 // a node's own is in its result.
-func (c *Client) StatusesFromAll(ctx context.Context, list []solana.Signature) ([]NodeStatuses, error) {
+func (c *Client) StatusesFromEach(ctx context.Context, list []solana.Signature) ([]NodeStatuses, error) {
 	if len(list) > MaxStatusesPerCall {
 		return nil, fmt.Errorf("%w: %d signatures", ErrTooMany, len(list))
 	}
@@ -180,10 +180,10 @@ type NodeFirstBlock struct {
 	First FirstBlock
 }
 
-// FirstBlockFromAll asks every node, concurrently and once, for the first block that it
+// FirstBlockFromEach asks every node, concurrently and once, for the first block that it
 // still has. The results are in the order of the options. Errors: the context's once it
 // has ended; a node's own is in its result.
-func (c *Client) FirstBlockFromAll(ctx context.Context) ([]NodeFirstBlock, error) {
+func (c *Client) FirstBlockFromEach(ctx context.Context) ([]NodeFirstBlock, error) {
 	e := allNodes[NodeFirstBlock]{client: c, call: func(ctx context.Context, u *upstream, _ int) NodeFirstBlock {
 		first, err := firstBlock(ctx, c, u)
 		if err != nil {
@@ -215,10 +215,10 @@ type NodeGenesis struct {
 	Hash solana.Hash
 }
 
-// GenesisFromAll asks every node, concurrently and once, for the hash of the first block,
+// GenesisFromEach asks every node, concurrently and once, for the hash of the first block,
 // which names the network. The results are in the order of the options. Errors: the
 // context's once it has ended; a node's own is in its result.
-func (c *Client) GenesisFromAll(ctx context.Context) ([]NodeGenesis, error) {
+func (c *Client) GenesisFromEach(ctx context.Context) ([]NodeGenesis, error) {
 	e := allNodes[NodeGenesis]{client: c, call: func(ctx context.Context, u *upstream, _ int) NodeGenesis {
 		hash, err := callNode(ctx, c, u, "getGenesisHash", genesis)
 		return NodeGenesis{u.name, err, hash}
@@ -246,12 +246,12 @@ type NodeAccounts struct {
 	Accounts []*Account
 }
 
-// AccountsFromAll is [Client.Accounts] without trust in a single node: it asks every
+// AccountsFromEach is [Client.Accounts] without trust in a single node: it asks every
 // node, concurrently and once. With one node it is the same as Accounts, with its
 // tries. The results are in the order of the options. It takes as long as the slowest
 // node, Options.AttemptTimeout at most. Errors: [ErrTooMany]; the context's once it has
 // ended; a node's own is in its result.
-func (c *Client) AccountsFromAll(ctx context.Context, list []solana.Address, level Commitment, minSlot uint64) ([]NodeAccounts, error) {
+func (c *Client) AccountsFromEach(ctx context.Context, list []solana.Address, level Commitment, minSlot uint64) ([]NodeAccounts, error) {
 	if len(list) > MaxAccountsPerCall {
 		return nil, fmt.Errorf("%w: %d accounts", ErrTooMany, len(list))
 	}
@@ -275,7 +275,7 @@ func viewOf(u *upstream, a accountsAnswer, err error) NodeAccounts {
 	return NodeAccounts{Upstream: u.name, Slot: a.slot, Accounts: a.accounts}
 }
 
-// TransactionFromAll is [Client.Transaction] without trust in a minority: more than half
+// TransactionByQuorum is [Client.Transaction] without trust in a minority: more than half
 // of the configured nodes must have the transaction and agree about it. A node that
 // fails, rate-limits us or is silent agrees with nothing. BlockTime is 0 unless as many
 // report the same time. found is false if no node that answers knows the transaction.
@@ -285,18 +285,18 @@ func viewOf(u *upstream, a accountsAnswer, err error) NodeAccounts {
 // [ErrNoMajority] if some know the transaction and too few agree, joined with a failing
 // node's [Error] if there is one; [ErrDisagree] if all that answer know it, and differ;
 // the context's once it has ended; the first node's [Error] if none answers.
-func (c *Client) TransactionFromAll(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
+func (c *Client) TransactionByQuorum(ctx context.Context, s solana.Signature, level Commitment) (t *ledger.Confirmed, found bool, err error) {
 	if len(c.upstreams) == 1 {
 		return c.Transaction(ctx, s, level)
 	}
-	list, err := c.transactions(ctx, s, level, nil, isBelieved)
+	list, err := c.transactions(ctx, s, level, nil, isDecided)
 	if err != nil {
 		return nil, false, err
 	}
-	return believe(s, list)
+	return agreed(s, list)
 }
 
-// FindTransaction is [Client.TransactionFromAll] for a signature from outside: it asks
+// FindTransaction is [Client.TransactionByQuorum] for a signature from outside: it asks
 // one node first, another one at each call, and the others only if that node knows the
 // transaction. So a signature that somebody invents costs one call, not one of every
 // node. A node that fails is replaced by the next one. It takes at most Options.Timeout
@@ -330,16 +330,16 @@ func (c *Client) FindTransaction(ctx context.Context, s solana.Signature, level 
 			}
 			list[at] = *got
 		}
-		return believe(s, list) // no node answers
+		return agreed(s, list) // no node answers
 	}
-	list, err := c.transactions(whole, s, level, asked, isBelieved)
+	list, err := c.transactions(whole, s, level, asked, isDecided)
 	if err != nil {
 		return nil, false, err
 	}
-	return believe(s, list)
+	return agreed(s, list)
 }
 
-// TransactionByMajority is [Client.TransactionFromAll] for what is only displayed: more
+// TransactionByMajority is [Client.TransactionByQuorum] for what is only displayed: more
 // than half of the nodes that *answer* must agree about the transaction. found is false
 // if none knows it. It does not wait for a node that cannot change the result. Errors:
 // [ErrNoMajority] if some know it and no majority does (it may not be final yet on the
@@ -411,12 +411,12 @@ type NodeSignatures struct {
 	List []SignatureInfo
 }
 
-// SignaturePageFromAll is [Client.Signatures] without trust in a single node: it asks
+// SignaturePageFromEach is [Client.Signatures] without trust in a single node: it asks
 // every node for the same page, concurrently and once. With one node it is the same as
 // Signatures, with its tries. The results are in the order of the options. It takes as
 // long as the slowest node, Options.AttemptTimeout at most. Errors: [ErrTooMany]; the
 // context's once it has ended; a node's own is in its result.
-func (c *Client) SignaturePageFromAll(ctx context.Context, a solana.Address, page Page, level Commitment) ([]NodeSignatures, error) {
+func (c *Client) SignaturePageFromEach(ctx context.Context, a solana.Address, page Page, level Commitment) ([]NodeSignatures, error) {
 	options, err := page.options(level)
 	if err != nil {
 		return nil, err
@@ -445,11 +445,11 @@ type NodeHistory struct {
 	First FirstBlock
 }
 
-// SignaturesFromAll asks the nodes of some results, concurrently, for all finalized
+// SignaturesFromEach asks the nodes of some results, concurrently, for all finalized
 // transactions that contain an account, each at its own finalized slot or later. A node
 // whose result has an error keeps it; after the context has ended all have its error. A
 // node with more than most transactions returns [ErrTooMany].
-func (c *Client) SignaturesFromAll(ctx context.Context, a solana.Address, views []NodeStatuses, most int) []NodeHistory {
+func (c *Client) SignaturesFromEach(ctx context.Context, a solana.Address, views []NodeStatuses, most int) []NodeHistory {
 	e := allNodes[NodeHistory]{client: c, call: func(ctx context.Context, u *upstream, i int) NodeHistory {
 		h := NodeHistory{Upstream: u.name}
 		switch {

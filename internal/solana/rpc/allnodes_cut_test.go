@@ -22,15 +22,15 @@ func TestAllNodesCutOff(t *testing.T) {
 	cutOff := false
 	for name, call := range map[string]func(ctx context.Context, c *rpc.Client) error{
 		"statuses": func(ctx context.Context, c *rpc.Client) error {
-			_, err := c.StatusesFromAll(ctx, []solana.Signature{{1}, {2}})
+			_, err := c.StatusesFromEach(ctx, []solana.Signature{{1}, {2}})
 			return err
 		},
 		"accounts": func(ctx context.Context, c *rpc.Client) error {
-			_, err := c.AccountsFromAll(ctx, []solana.Address{{1}}, rpc.Finalized, 0)
+			_, err := c.AccountsFromEach(ctx, []solana.Address{{1}}, rpc.Finalized, 0)
 			return err
 		},
 		"transaction": func(ctx context.Context, c *rpc.Client) error {
-			_, _, err := c.TransactionFromAll(ctx, solana.Signature{1}, rpc.Finalized)
+			_, _, err := c.TransactionByQuorum(ctx, solana.Signature{1}, rpc.Finalized)
 			return err
 		},
 		"transaction by most": func(ctx context.Context, c *rpc.Client) error {
@@ -38,12 +38,12 @@ func TestAllNodesCutOff(t *testing.T) {
 			return err
 		},
 		"pages": func(ctx context.Context, c *rpc.Client) error {
-			_, err := c.SignaturePageFromAll(ctx, solana.Address{1}, rpc.Page{}, rpc.Finalized)
+			_, err := c.SignaturePageFromEach(ctx, solana.Address{1}, rpc.Page{}, rpc.Finalized)
 			return err
 		},
 		"histories": func(ctx context.Context, c *rpc.Client) error {
 			var first error
-			for i, h := range c.SignaturesFromAll(ctx, solana.Address{1}, views, 10) {
+			for i, h := range c.SignaturesFromEach(ctx, solana.Address{1}, views, 10) {
 				if h.Upstream != views[i].Upstream || cutOff && (h.List != nil || h.Err == nil) {
 					t.Errorf("a history is %+v", h)
 				}

@@ -81,14 +81,14 @@ func TestPosition(t *testing.T) {
 	}
 }
 
-func TestStatusesFromAll(t *testing.T) {
+func TestStatusesFromEach(t *testing.T) {
 	well, behind := newNode(t, answering(position(1000, 600))), newNode(t, answering(position(900, 500)))
 	down := newNode(t, status(http.StatusServiceUnavailable, "no"))
 	liar := newNode(t, answering(with(position(1000, 600), "getEpochInfo", `{"absoluteSlot":1000,"blockHeight":900000}`)))
 	short := newNode(t, answering(with(position(1000, 600), "getSignatureStatuses", `{"context":{"slot":1000},"value":[null]}`)))
 	pruned := newNode(t, answering(with(position(1000, 600), "getFirstAvailableBlock", "null")))
 	c := newClient(t, options(well, behind, down, liar, short, pruned))
-	views, err := c.StatusesFromAll(t.Context(), []solana.Signature{{1}, {2}})
+	views, err := c.StatusesFromEach(t.Context(), []solana.Signature{{1}, {2}})
 	if err != nil || len(views) != 6 {
 		t.Fatalf("%d views, %v", len(views), err)
 	}
@@ -138,10 +138,10 @@ func TestStatusesFromAll(t *testing.T) {
 func TestStatusesFromAllLimits(t *testing.T) {
 	n := newNode(t, answering(position(1000, 600)))
 	c := newClient(t, options(n))
-	if _, err := c.StatusesFromAll(t.Context(), make([]solana.Signature, rpc.MaxStatusesPerCall+1)); !errors.Is(err, rpc.ErrTooMany) {
+	if _, err := c.StatusesFromEach(t.Context(), make([]solana.Signature, rpc.MaxStatusesPerCall+1)); !errors.Is(err, rpc.ErrTooMany) {
 		t.Errorf("one too many: %v", err)
 	}
-	views, err := c.StatusesFromAll(t.Context(), nil)
+	views, err := c.StatusesFromEach(t.Context(), nil)
 	if err != nil || views[0].Err != nil || views[0].Finalized.Height != 600 || strings.Contains(methodsOf(n), "Statuses") {
 		t.Errorf("none asked for: %+v, %v, %s", views, err, methodsOf(n))
 	}
@@ -158,7 +158,7 @@ func TestAllNodesHanging(t *testing.T) {
 	for o.Timeout = 50 * time.Millisecond; o.Timeout < runtest.HangTimeout; o.Timeout *= 2 { // until the other one answers as quickly
 		o.AttemptTimeout = o.Timeout / 2
 		var err error
-		views, err = newClient(t, o).StatusesFromAll(t.Context(), []solana.Signature{{1}, {2}})
+		views, err = newClient(t, o).StatusesFromEach(t.Context(), []solana.Signature{{1}, {2}})
 		if err != nil || rpc.KindOf(views[1].Err) != rpc.Down {
 			t.Fatalf("%+v, %v", views, err)
 		}
@@ -207,7 +207,7 @@ func paged(n, slot int) func(http.ResponseWriter, asked) {
 	}
 }
 
-func TestSignaturesFromAll(t *testing.T) {
+func TestSignaturesFromEach(t *testing.T) {
 	nodes := []*node{
 		newNode(t, paged(3, 5000)), newNode(t, paged(2345, 5000)), newNode(t, paged(2346, 5000)), newNode(t, paged(3, 4999)),
 		newNode(t, paged(1000, 5000)), newNode(t, paged(0, 5000)), newNode(t, paged(3, 5000)),
@@ -221,7 +221,7 @@ func TestSignaturesFromAll(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	views[6].Err = broken
-	list := c.SignaturesFromAll(t.Context(), solana.Address{9}, views, 2345)
+	list := c.SignaturesFromEach(t.Context(), solana.Address{9}, views, 2345)
 	for i, want := range []struct {
 		n   int
 		err error
@@ -243,7 +243,7 @@ func TestSignaturesFromAll(t *testing.T) {
 		t.Errorf("a node without a result was called %d times", n)
 	}
 
-	for _, h := range c.SignaturesFromAll(t.Context(), solana.Address{9}, views[1:2], 10) {
+	for _, h := range c.SignaturesFromEach(t.Context(), solana.Address{9}, views[1:2], 10) {
 		if h.Err == nil {
 			t.Errorf("%s answered for the result of another node", h.Upstream)
 		}
@@ -286,9 +286,9 @@ func (c *transactionCase) check(
 	return nodes
 }
 
-// beliefCases: more than half of the configured nodes must have the transaction and
+// majorityCases: more than half of the configured nodes must have the transaction and
 // agree, and a node that fails is no vote.
-func beliefCases(t *testing.T) map[string]transactionCase {
+func majorityCases(t *testing.T) map[string]transactionCase {
 	has, timeless, other, hides := landed(t, 4, "50"), landed(t, 4, "null"), landed(t, 5, "50"), result("null")
 	down, behind, wrong := status(http.StatusServiceUnavailable, "no"), failure(`{"code":-32004,"message":"no"}`), result(`{}`)
 	limited := status(http.StatusTooManyRequests, "")
@@ -325,9 +325,9 @@ func beliefCases(t *testing.T) map[string]transactionCase {
 	}
 }
 
-func TestTransactionFromAll(t *testing.T) {
-	for name, c := range beliefCases(t) {
-		nodes := c.check(t, name, (*rpc.Client).TransactionFromAll)
+func TestTransactionByQuorum(t *testing.T) {
+	for name, c := range majorityCases(t) {
+		nodes := c.check(t, name, (*rpc.Client).TransactionByQuorum)
 		for i, n := range nodes {
 			calls := n.calls()
 			if len(nodes) > 1 && len(calls) > 1 { // once each at most
@@ -344,11 +344,11 @@ func TestTransactionFromAll(t *testing.T) {
 	}
 }
 
-// TestFindTransaction: the same belief, whichever node is asked first; but where that
+// TestFindTransaction: the same result, whichever node is asked first; but where that
 // node does not know the transaction, the result is "unknown", and the others are not
 // asked.
 func TestFindTransaction(t *testing.T) {
-	for name, c := range beliefCases(t) {
+	for name, c := range majorityCases(t) {
 		var nodes []*node
 		for _, reply := range c.nodes {
 			nodes = append(nodes, newNode(t, reply))
@@ -398,7 +398,7 @@ func TestTransactionOfOneNode(t *testing.T) {
 		status(http.StatusServiceUnavailable, "no")(w, c)
 	})
 	c := newClient(t, options(n))
-	if got, found, err := c.TransactionFromAll(t.Context(), signature, rpc.Finalized); err != nil || !found || got.Slot != 4 || c.Upstreams() != 1 {
+	if got, found, err := c.TransactionByQuorum(t.Context(), signature, rpc.Finalized); err != nil || !found || got.Slot != 4 || c.Upstreams() != 1 {
 		t.Errorf("%+v, %t, %v", got, found, err)
 	}
 }
@@ -414,7 +414,7 @@ func TestAllNodesOnChain(t *testing.T) {
 	landed := c.land(c.sign(u.Bytes(), c.takerKey), rpc.SendOptions{})
 	position, err := two.Position(t.Context(), rpc.Finalized)
 	c.must(err)
-	views, err := two.StatusesFromAll(t.Context(), []solana.Signature{landed.Signature(), {1}})
+	views, err := two.StatusesFromEach(t.Context(), []solana.Signature{landed.Signature(), {1}})
 	c.must(err)
 	for _, v := range views {
 		if v.Err != nil || v.Finalized != position || v.Slot < v.Finalized.Slot || v.Tip < v.Finalized.Height || !v.First.All() {
@@ -424,13 +424,13 @@ func TestAllNodesOnChain(t *testing.T) {
 			t.Errorf("%s: %+v", v.Upstream, s)
 		}
 	}
-	for _, h := range two.SignaturesFromAll(t.Context(), common.Reference, views, 10) {
+	for _, h := range two.SignaturesFromEach(t.Context(), common.Reference, views, 10) {
 		if h.Err != nil || len(h.List) != 1 || h.List[0].Signature != landed.Signature() {
 			t.Errorf("%+v", h)
 		}
 	}
 	views[1].Finalized.Slot += 100
-	if h := two.SignaturesFromAll(t.Context(), common.Reference, views, 10)[1]; rpc.KindOf(h.Err) != rpc.Behind {
+	if h := two.SignaturesFromEach(t.Context(), common.Reference, views, 10)[1]; rpc.KindOf(h.Err) != rpc.Behind {
 		t.Errorf("as of a slot to come: %+v", h)
 	}
 }

@@ -40,7 +40,7 @@ func TestFirstBlock(t *testing.T) {
 		n := newNode(t, answering(map[string]string{"getFirstAvailableBlock": c.slot, "getBlock": c.block}))
 		client := newClient(t, options(n))
 		for range 2 {
-			views, err := client.FirstBlockFromAll(t.Context())
+			views, err := client.FirstBlockFromEach(t.Context())
 			if err != nil || len(views) != 1 || views[0].Err != nil || views[0].Upstream != "a" || views[0].First != c.want {
 				t.Errorf("%s: %+v, %v", name, views, err)
 			}
@@ -50,7 +50,7 @@ func TestFirstBlock(t *testing.T) {
 		}
 	}
 	down := newNode(t, status(http.StatusServiceUnavailable, "no"))
-	if views, err := newClient(t, options(down)).FirstBlockFromAll(t.Context()); err != nil || rpc.KindOf(views[0].Err) != rpc.Down {
+	if views, err := newClient(t, options(down)).FirstBlockFromEach(t.Context()); err != nil || rpc.KindOf(views[0].Err) != rpc.Down {
 		t.Errorf("down: %+v, %v", views, err)
 	}
 }
@@ -91,14 +91,14 @@ func TestHistoryFirstBlock(t *testing.T) {
 	n := newNode(t, answering(answers))
 	views := []rpc.NodeStatuses{{Upstream: "a", Finalized: rpc.Position{Slot: 1000}}}
 	c := newClient(t, options(n))
-	if h := c.SignaturesFromAll(t.Context(), solana.Address{9}, views, 10)[0]; h.Err != nil || h.First != (rpc.FirstBlock{Slot: 7, Height: 5, Time: 1700000000}) {
+	if h := c.SignaturesFromEach(t.Context(), solana.Address{9}, views, 10)[0]; h.Err != nil || h.First != (rpc.FirstBlock{Slot: 7, Height: 5, Time: 1700000000}) {
 		t.Errorf("%+v", h)
 	}
 	if got := methodsOf(n); got != "getSignaturesForAddress getFirstAvailableBlock getBlock" {
 		t.Errorf("asked %s", got)
 	}
 	n.respond(answering(with(answers, "getFirstAvailableBlock", "null")))
-	if h := c.SignaturesFromAll(t.Context(), solana.Address{9}, views, 10)[0]; rpc.KindOf(h.Err) != rpc.WrongAnswer || h.List != nil {
+	if h := c.SignaturesFromEach(t.Context(), solana.Address{9}, views, 10)[0]; rpc.KindOf(h.Err) != rpc.WrongAnswer || h.List != nil {
 		t.Errorf("without a first block: %+v", h)
 	}
 }

@@ -9,16 +9,16 @@ import (
 	"blockdesk/internal/solana/rpc"
 )
 
-// TestSignaturePageFromAll: each node's result has its own page or its own error, and
+// TestSignaturePageFromEach: each node's result has its own page or its own error, and
 // all get the same request.
-func TestSignaturePageFromAll(t *testing.T) {
+func TestSignaturePageFromEach(t *testing.T) {
 	entry := func(slot int) string { return fmt.Sprintf(`{"signature":%q,"slot":%d,"err":null}`, signature, slot) }
 	two := newNode(t, result("["+entry(9)+","+entry(8)+"]"))
 	none, long := newNode(t, result("[]")), newNode(t, result("["+entry(9)+","+entry(8)+","+entry(7)+"]"))
 	broken := newNode(t, status(503, ""))
 	c := newClient(t, options(two, none, long, broken))
 	page := rpc.Page{Before: signature, Until: solana.Signature{9}, Limit: 2, MinSlot: 7}
-	views, err := c.SignaturePageFromAll(t.Context(), solana.Address{31: 1}, page, rpc.Finalized)
+	views, err := c.SignaturePageFromEach(t.Context(), solana.Address{31: 1}, page, rpc.Finalized)
 	if err != nil || len(views) != 4 {
 		t.Fatal(views, err)
 	}
@@ -38,7 +38,7 @@ func TestSignaturePageFromAll(t *testing.T) {
 	if asked := two.calls(); len(asked) != 1 || string(asked[0].Params[1]) != want || len(broken.calls()) != 1 {
 		t.Errorf("asked %v, want %s", asked, want)
 	}
-	if _, err := c.SignaturePageFromAll(t.Context(), solana.Address{}, rpc.Page{Limit: rpc.MaxSignaturesPerCall + 1}, rpc.Finalized); !errors.Is(err, rpc.ErrTooMany) {
+	if _, err := c.SignaturePageFromEach(t.Context(), solana.Address{}, rpc.Page{Limit: rpc.MaxSignaturesPerCall + 1}, rpc.Finalized); !errors.Is(err, rpc.ErrTooMany) {
 		t.Error(err)
 	}
 }
@@ -46,7 +46,7 @@ func TestSignaturePageFromAll(t *testing.T) {
 // TestSignaturePageFromAllOfOne: a single node is tried as often as by any call.
 func TestSignaturePageFromAllOfOne(t *testing.T) {
 	n := newNode(t, status(503, ""))
-	views, err := newClient(t, options(n)).SignaturePageFromAll(t.Context(), solana.Address{}, rpc.Page{}, rpc.Finalized)
+	views, err := newClient(t, options(n)).SignaturePageFromEach(t.Context(), solana.Address{}, rpc.Page{}, rpc.Finalized)
 	if err != nil || len(views) != 1 || views[0].Upstream != "a" || rpc.KindOf(views[0].Err) != rpc.Down || len(n.calls()) < 2 {
 		t.Errorf("%+v, %v, %d calls", views, err, len(n.calls()))
 	}

@@ -275,7 +275,7 @@ class MarketTickets(Model):
 
 @dataclass(frozen=True)
 class CurrentSellableTicket(Model):
-    """The oldest open ticket with capacity for the smallest fill, by priority, then age."""
+    """The first open ticket, by priority and then by age, with capacity for the smallest fill."""
 
     #: Grows with every change of the document.
     seq: int

@@ -344,7 +344,7 @@ export interface MarketTickets {
   tickets: Ticket[];
 }
 
-/** The oldest open ticket with capacity for the smallest fill, by priority, then age. */
+/** The first open ticket, by priority and then by age, with capacity for the smallest fill. */
 export interface CurrentSellableTicket {
   ok: true;
   /** Grows with every change of the document. */

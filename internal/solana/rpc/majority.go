@@ -78,9 +78,9 @@ func byMajority(s solana.Signature, list []nodeTransaction) (t *ledger.Confirmed
 	}
 }
 
-// believed returns the transaction that more than half of all nodes know and agree
+// majorityOf returns the transaction that more than half of all nodes know and agree
 // about, with its block time if as many report the same, else 0.
-func believed(list []nodeTransaction) (t ledger.Confirmed, ok bool) {
+func majorityOf(list []nodeTransaction) (t ledger.Confirmed, ok bool) {
 	majority := len(list)/2 + 1
 	for i := range list {
 		if list[i].Confirmed == nil {
@@ -123,16 +123,16 @@ func commonTime(list []nodeTransaction, i, majority int) int64 {
 	return 0
 }
 
-// isBelieved reports whether no further answer can change the belief.
-func isBelieved(list []nodeTransaction) bool {
-	t, ok := believed(list)
+// isDecided reports whether no further answer can change what a majority reports.
+func isDecided(list []nodeTransaction) bool {
+	t, ok := majorityOf(list)
 	return ok && t.BlockTime != 0
 }
 
-// believe returns what the configured nodes report together: see
-// [Client.TransactionFromAll].
-func believe(s solana.Signature, list []nodeTransaction) (*ledger.Confirmed, bool, error) {
-	if t, ok := believed(list); ok {
+// agreed returns what the configured nodes report together: see
+// [Client.TransactionByQuorum].
+func agreed(s solana.Signature, list []nodeTransaction) (*ledger.Confirmed, bool, error) {
+	if t, ok := majorityOf(list); ok {
 		return &t, true, nil
 	}
 	known, unknown := 0, 0

@@ -16,10 +16,10 @@ type deskRecord struct {
 	text []byte
 }
 
-// deskBook is the immutable list of an instrument's tickets, by id, or of its newest sales,
+// deskList is the immutable list of an instrument's tickets, by id, or of its newest sales,
 // oldest first. The engineSeq of tickets is the Seq of the desk's last change of any pair
 // when the book was made; that of sales, of the newest one.
-type deskBook struct {
+type deskList struct {
 	position
 	instrument market.InstrumentID
 	kind       kind
@@ -31,7 +31,7 @@ type deskBook struct {
 
 // snapshot returns the frame of the whole book. The first call encodes it for all shards,
 // because with the most tickets that a desk can have it is large (see doc.go).
-func (b *deskBook) snapshot(in *market.Instrument) []byte {
+func (b *deskList) snapshot(in *market.Instrument) []byte {
 	b.once.Do(func() { b.frame = deskSnapshot(in, b) })
 	return b.frame
 }
@@ -42,7 +42,7 @@ type otherChannels [numKinds]bool
 func (c *otherChannels) has(k kind) bool { return k < l3 || c[k] }
 
 // deskSnapshot returns a newly allocated frame with all records of a book.
-func deskSnapshot(in *market.Instrument, b *deskBook) []byte {
+func deskSnapshot(in *market.Instrument, b *deskList) []byte {
 	size := deskHead
 	for i := range b.records {
 		size += len(b.records[i].text) + 1

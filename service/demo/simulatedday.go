@@ -8,53 +8,53 @@ import (
 	"blockdesk/market"
 )
 
-// PastEvery is the simulated time between two steps of a Past: a minute has two trades of
+// SimulatedStep is the simulated time between two steps of a Past: a minute has two trades of
 // each instrument, so that no candle is absent.
-const PastEvery = 30 * time.Second
+const SimulatedStep = 30 * time.Second
 
-// pastLevels is how many levels a side the maker quotes in simulated time. A taker's order
+// simulatedLevels is how many levels a side the maker quotes in simulated time. A taker's order
 // seldom reaches the second.
-const pastLevels = 5
+const simulatedLevels = 5
 
-// Past makes the orders of the demo's bots in simulated time, by the same rules as theirs
+// SimulatedDay makes the orders of the demo's bots in simulated time, by the same rules as theirs
 // over FIX. Its random numbers are the same every time. One goroutine at a time.
-type Past struct {
+type SimulatedDay struct {
 	trader       *trader
 	maker, taker market.ParticipantID
 	ids          func() market.OrderID
 }
 
-// NewPast returns the bots of these participants, on the instruments that they trade. ids
+// NewSimulatedDay returns the bots of these participants, on the instruments that they trade. ids
 // returns the ids of orders.
-func NewPast(instruments []market.Instrument, maker, taker market.ParticipantID, ids func() market.OrderID) *Past {
+func NewSimulatedDay(instruments []market.Instrument, maker, taker market.ParticipantID, ids func() market.OrderID) *SimulatedDay {
 	t := newTrader(Maker, instruments)
 	t.rng, t.prefix = rand.New(rand.NewPCG(24, 7)), "past-"
-	return &Past{t, maker, taker, ids}
+	return &SimulatedDay{t, maker, taker, ids}
 }
 
-// PastOrder is an order of a step, with its client's id.
-type PastOrder struct {
+// SimulatedOrder is an order of a step, with its client's id.
+type SimulatedOrder struct {
 	Instrument market.InstrumentID
 	Ref        string
 	book.Order
 }
 
 // Instruments returns how many instruments the bots trade.
-func (p *Past) Instruments() int { return len(p.trader.books) }
+func (p *SimulatedDay) Instruments() int { return len(p.trader.books) }
 
 // Step moves the price of the n-th instrument and returns it with the maker's new orders and
 // the taker's, which comes last. The maker's earlier orders are to be cancelled before.
-func (p *Past) Step(n int) (market.InstrumentID, []PastOrder) {
+func (p *SimulatedDay) Step(n int) (market.InstrumentID, []SimulatedOrder) {
 	t, b := p.trader, p.trader.books[n]
 	t.drift(b)
-	var all []PastOrder
+	var all []SimulatedOrder
 	add := func(by market.ParticipantID, side market.Side, price, qty uint64, tif book.TIF) {
-		all = append(all, PastOrder{b.in.ID, t.newID(), book.Order{
+		all = append(all, SimulatedOrder{b.in.ID, t.newID(), book.Order{
 			ID: p.ids(), Price: market.Price(price), Qty: market.Qty(min(qty, uint64(b.in.MaxQty))), Participant: by,
 			Side: side, Type: book.Limit, TIF: tif, STP: book.STPCancelNewest,
 		}})
 	}
-	for level := range pastLevels {
+	for level := range simulatedLevels {
 		for _, side := range [...]market.Side{market.Buy, market.Sell} {
 			price, qty := t.offer(b, side, level)
 			add(p.maker, side, price, qty, book.GTC)
