@@ -38,7 +38,7 @@ func TestSettlementConfigurationRefused(t *testing.T) {
 		"desk":             {"settle: {desk: 'abc'}", []string{"settle.desk", "abc"}},
 		"treasury":         {"settle: {treasury: 'abc'}", []string{"settle.treasury", "abc"}},
 		"treasury twice":   {"settle: {treasury: '" + wallets[0] + "," + wallets[0] + "'}", []string{"settle.treasury", "twice"}},
-		"treasury of many": {"settle: {treasury: '" + strings.Join(wallets, ",") + "'}", []string{"settle.treasury", fmt.Sprint("0 to ", settle.MaxTreasury)}},
+		"treasury of many": {"settle: {treasury: '" + strings.Join(wallets, ",") + "'}", []string{"settle.treasury", fmt.Sprint("at most ", settle.MaxTreasury)}},
 		"units":            {"settle: {units: 400001}", []string{"settle.units", "1 to 400000"}},
 		"no units":         {"settle: {units: 0}", []string{"settle.units"}},
 		"dear units":       {"settle: {units: 200000, micro_lamports: 5000001}", []string{"settle.micro_lamports", "1000000 lamports"}},

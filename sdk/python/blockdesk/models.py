@@ -934,7 +934,8 @@ class DeskStatusPricePolicyUnproven(Model):
     ttl_s: int
     #: Most that those of one client address (IPv6: its /64) may reserve at once.
     usd_per_client: Decimal
-    #: Most of a tranche that all of them may reserve at once.
+    #: Share of what claims with proof leave of a tranche and of the pair's inventory, that all claims without proof
+    #: together may reserve.
     share_bps: int
 
 

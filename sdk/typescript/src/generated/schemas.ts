@@ -795,7 +795,7 @@ export interface DeskStatus {
       ttl_s: number;
       /** Most that those of one client address (IPv6: its /64) may reserve at once. */
       usd_per_client: Decimal;
-      /** Most of a tranche that all of them may reserve at once. */
+      /** Share of what claims with proof leave of a tranche and of the pair's inventory, that all claims without proof together may reserve. */
       share_bps: Bps;
     };
     /** The largest surplus of a payment that is kept; a larger one is refunded. Our choice; services before 0.2.0 do not have it. */
