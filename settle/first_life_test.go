@@ -62,11 +62,11 @@ type heldNode struct {
 	before func() error
 }
 
-func (n heldNode) SignaturePageFromAll(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
+func (n heldNode) SignaturePageFromEach(ctx context.Context, a solana.Address, page rpc.Page, level rpc.Commitment) ([]rpc.NodeSignatures, error) {
 	if err := n.before(); err != nil {
 		return nil, err
 	}
-	return n.Node.SignaturePageFromAll(ctx, a, page, level)
+	return n.Node.SignaturePageFromEach(ctx, a, page, level)
 }
 
 // TestNoClaimBeforeTheWatch: the desk is not ready, so that it takes no claim, until the

@@ -77,7 +77,7 @@ func (n *threeNodes) TransactionFromEach(ctx context.Context, s solana.Signature
 	return views, nil
 }
 
-func (n *threeNodes) FirstBlockFromAll(context.Context) ([]rpc.NodeFirstBlock, error) {
+func (n *threeNodes) FirstBlockFromEach(context.Context) ([]rpc.NodeFirstBlock, error) {
 	return make([]rpc.NodeFirstBlock, 3), nil
 }
 

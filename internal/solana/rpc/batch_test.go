@@ -316,7 +316,7 @@ func TestBatchOfStrangers(t *testing.T) {
 				ctx, leave := context.WithCancel(t.Context())
 				var strangers, payer sync.WaitGroup
 				ask := func(s solana.Signature) {
-					strangers.Go(func() { _, _, _ = client.TransactionFromAll(ctx, s, rpc.Finalized) })
+					strangers.Go(func() { _, _, _ = client.TransactionByQuorum(ctx, s, rpc.Finalized) })
 				}
 				ask(solana.Signature{7})
 				for _, n := range nodes {
@@ -325,7 +325,7 @@ func TestBatchOfStrangers(t *testing.T) {
 				for i := range 3 {
 					if i == place {
 						payer.Go(func() {
-							got, found, err := client.TransactionFromAll(t.Context(), signature, rpc.Finalized)
+							got, found, err := client.TransactionByQuorum(t.Context(), signature, rpc.Finalized)
 							if err != nil || !found || got.BlockTime != 50 {
 								t.Errorf("%+v, %t, %v", got, found, err)
 							}
