@@ -71,7 +71,7 @@ type Options struct {
 	// Group is part of the ids of quotes and claims; 0 = the instruments are not split.
 	Group market.ShardID
 	// Format1 makes only requests that release 0.1.0 reads (engine.Format1), while a group
-	// is upgraded; others fail with rfq.ErrFormat.
+	// is upgraded; others fail with rfq.ErrNotFinalized.
 	Format1 bool
 	// Now is the clock for the age of answers. Default time.Now.
 	Now func() time.Time

@@ -67,12 +67,12 @@
 //
 // Limits: [MaxLevels], [MaxBookAccount], [MaxPending], [MaxWindowSwaps]; of a service:
 // [MaxPairs], [MaxShownLevels], [MaxObserved], [MaxSnapshots], [MaxTraders], [MaxAttempts],
-// [MaxSignatures], Options.MaxUnnumbered. If two nodes list different transactions, there is
+// [MaxSignatures], Options.MaxPendingSwaps. If two nodes list different transactions, there is
 // no majority: the history waits up to 8 cycles, then omits the contested ones and marks its
 // windows as uncertain; with more than 16 contested ones on a page it waits until the nodes
 // agree. A single node is believed. If nodes order the transactions of a slot differently and
 // no order has a majority, the first node's counts. An account of 10 MiB needs an rpc client
 // that accepts answers of 14 MiB. Swaps with an ordinal take some 300 bytes each on disk, for
 // good; other transactions are kept for a week once the past was read, or more of it than
-// Options.MaxUnnumbered.
+// Options.MaxPendingSwaps.
 package mirror

@@ -114,7 +114,7 @@ func (o *Options) Validate() error {
 	case o.MaxAttempts < 0 || o.MaxAttempts > MaxAttempts:
 		return fmt.Errorf("%w: MaxAttempts %d: must be 0 to %d", ErrOptions, o.MaxAttempts, MaxAttempts)
 	case o.MaxPendingSwaps < 0:
-		return fmt.Errorf("%w: MaxUnnumbered %d: must be 0 or more", ErrOptions, o.MaxPendingSwaps)
+		return fmt.Errorf("%w: MaxPendingSwaps %d: must be 0 or more", ErrOptions, o.MaxPendingSwaps)
 	case o.Lookback > 0 && o.Lookback < minLookback:
 		return fmt.Errorf("%w: Lookback %v: must be at least %v", ErrOptions, o.Lookback, minLookback)
 	}

@@ -177,7 +177,7 @@ func (n *Node) setAdmission(why error) {
 }
 
 // Admission returns nil once the node takes part in its group, else why it does not: an
-// error that wraps ErrNoMemory if it must be replaced, or another one while it waits for
+// error that wraps ErrEmptyFolder if it must be replaced, or another one while it waits for
 // answers of its peers. Any goroutine.
 func (n *Node) Admission() error {
 	n.mu.Lock()

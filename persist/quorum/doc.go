@@ -74,7 +74,7 @@
 //
 // A node without a log asks its peers before it begins a group or votes (admission.go). It
 // has forgotten its votes if one of them has the group's log, unless that peer saw the same
-// folder empty when the group began. Then Admission returns ErrNoMemory, the node takes no
+// folder empty when the group began. Then Admission returns ErrEmptyFolder, the node takes no
 // part, and asks on.
 //
 // # Failover
