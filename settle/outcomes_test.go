@@ -60,8 +60,10 @@ func TestOutcomesCounted(t *testing.T) {
 		end   broadcast.End
 		count *counter
 	}{
-		{cosign.Deliver, broadcast.Finalized, &e.counts.settled}, {cosign.Cosign, broadcast.Finalized, &e.counts.settled},
-		{cosign.Deliver, broadcast.Expired, &e.counts.expired}, {cosign.Cosign, broadcast.Expired, &e.counts.released},
+		{cosign.Deliver, broadcast.Finalized, &e.counts.settled},
+		{cosign.Cosign, broadcast.Finalized, &e.counts.settled},
+		{cosign.Deliver, broadcast.Expired, &e.counts.expired},
+		{cosign.Cosign, broadcast.Expired, &e.counts.released},
 	} {
 		e.desk = &answeringDesk{answers: []any{repeated, changed, repeated}}
 		before := c.count.Load()

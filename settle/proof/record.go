@@ -149,7 +149,11 @@ func (p *Prover) record(s *accountChanges, x *claimPayment, key rfq.IdempotencyK
 	}
 	p.counts.recorded.Add(1)
 	c := o.Claim
-	if c == nil || c.ID != id { // the command has not changed the claim
+	switch {
+	case c != nil && c.ID == id:
+	case x.claim.State != rfq.ClaimReserved && x.claim.State != rfq.ClaimExpired:
+		c = x.claim // it was paid before, and the command has not changed it
+	default: // another payment was first
 		h, known, err := p.desk.Claim(id)
 		if err != nil {
 			return result{}, err

@@ -334,6 +334,35 @@ func TestRaceOfPayments(t *testing.T) {
 	x.desk.check(t)
 }
 
+// overtaken is a desk at which another payment is proved right before the first one.
+type overtaken struct {
+	Desk
+	first func()
+}
+
+func (d *overtaken) Do(r rfq.Request) (*desk.Result, error) {
+	if first := d.first; first != nil && r.Kind() == rfq.KindProvePayment {
+		d.first = nil
+		first()
+	}
+	return d.Desk.Do(r)
+}
+
+// TestOvertaken: a payment before which another one of its claim is proved is answered with
+// the claim as it is since then; so is one that comes later.
+func TestOvertaken(t *testing.T) {
+	x := newTable(t, nil)
+	c := x.take()
+	second, first, third := x.node.pays(t, c), x.node.pays(t, c), x.node.pays(t, c)
+	x.desk2(&overtaken{x.desk, func() { x.wants(request(first, c), verified, "") }})
+	for _, sig := range []solana.Signature{second, third} {
+		if v := x.wants(request(sig, c), state, ""); v.Claim == nil || v.Claim.State != rfq.ClaimPaid || v.Payment == nil || v.Payment.Signature != sig {
+			t.Errorf("%+v of %+v", v.Claim, v.Payment)
+		}
+	}
+	x.desk.check(t)
+}
+
 // TestLeaderLeaves: the caller that made a shared call leaves; those that waited for
 // it call themselves and do not get its error.
 func TestLeaderLeaves(t *testing.T) {

@@ -206,26 +206,49 @@ func splitList(text []byte, most int) (list [][]byte, ok bool) {
 	if len(rest) == 0 {
 		return nil, true
 	}
-	begin, depth, inText := 0, 0, false
+	begin, depth := 0, 0
 	for i := 0; i < len(rest) && depth >= 0; i++ {
-		switch c := rest[i]; {
-		case inText && c == '\\':
-			i++
-		case c == '"':
-			inText = !inText
-		case inText:
-		case c == '{' || c == '[':
+		switch rest[i] {
+		case '"':
+			n := endOfText(rest[i+1:])
+			if n < 0 {
+				return nil, false
+			}
+			i += 1 + n
+		case '{', '[':
 			depth++
-		case c == '}' || c == ']':
+		case '}', ']':
 			depth--
-		case c == ',' && depth == 0:
+		case ',':
+			if depth > 0 {
+				continue
+			}
 			if list = append(list, rest[begin:i]); len(list) == most {
 				return nil, false
 			}
 			begin = i + 1
 		}
 	}
-	return append(list, rest[begin:]), depth == 0 && !inText
+	return append(list, rest[begin:]), depth == 0
+}
+
+// endOfText returns the index of the quotation mark that ends a JSON string, whose first one
+// is before text; negative if there is none.
+func endOfText(text []byte) int {
+	for i := 0; ; i++ {
+		n := bytes.IndexByte(text[i:], '"')
+		if n < 0 {
+			return -1
+		}
+		i += n
+		escapes := 0
+		for escapes < i && text[i-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i
+		}
+	}
 }
 
 // isRefusal reports whether an answer is an error that belongs to no request.
