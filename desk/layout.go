@@ -61,7 +61,6 @@ const (
 	answerKeySize  = 1 + 16
 	ageKeySize     = 1 + 8 + 16
 	historyKeySize = 1 + 8 + 8 + 4
-	ticketKeySize  = 1 + 8
 	paymentKeySize = 1 + 64 + 8
 	paymentSize    = 1 + 8
 	saleKeySize    = 1 + 2 + 8

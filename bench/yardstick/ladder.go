@@ -226,9 +226,6 @@ func (l *Ladder) drop(i uint64) {
 	l.slots[i] = slot{}
 }
 
-// Best returns the best bid and ask; 0 and the number of prices stand for none.
-func (l *Ladder) Best() (bid, ask int32) { return l.bid, l.ask }
-
 // Side reports whether a resting order buys; ok is false when it does not rest.
 func (l *Ladder) Side(id uint64) (buy, ok bool) {
 	_, ref := l.find(id)

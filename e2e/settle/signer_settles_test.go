@@ -3,6 +3,7 @@ package settle
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -70,7 +71,8 @@ func TestSignerSettles(t *testing.T) {
 	d := programtest.StartDemo(t, append(programtest.OpenClaims, "--set", programtest.WithChain(dir), "--set", "settle.signer_socket="+socket, "--set", "settle.desk="+demo.Address(demo.Desk),
 		"--set", "http.market_data_per_minute=0")...)
 	await.True(t, "a ready service", func() bool { return programtest.Status(t, d.At.Admin+"/readyz") == http.StatusOK })
-	r := programtest.Post(t, d.At.Base+"/rfq-native/modular-claim-take", "", demo.Claim())
+	r := programtest.Post(t, d.At.Base+"/rfq-native/modular-claim-take", "",
+		fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T1","tranche_id":"T1-1","fill_usd":"1000"}`, demo.Address(demo.Wallet(1))))
 	var claim struct {
 		ID string `json:"claim_id"`
 	}

@@ -121,16 +121,6 @@ func (v *View) sells(t *Ticket, books Prices, at int64) bool {
 	return false
 }
 
-// DeliveriesLocked returns the lock of scope LockDeliveries, or nil if deliveries are not locked.
-func (v *View) DeliveriesLocked() *Lock {
-	for i := range v.Locks {
-		if v.Locks[i].Scope == LockDeliveries && v.Locks[i].Locked {
-			return &v.Locks[i]
-		}
-	}
-	return nil
-}
-
 // Fills is a set of fill sizes: bit f-1 stands for size f.
 type Fills uint8
 

@@ -21,9 +21,6 @@ type Hash [32]byte
 // base58; the zero value is an empty slot.
 type Signature [64]byte
 
-// LamportsPerSOL is the number of lamports in one SOL.
-const LamportsPerSOL = 1_000_000_000
-
 // ErrText says that a text is not base58 of the right length.
 var ErrText = errors.New("solana: not base58 of the right length")
 

@@ -77,11 +77,6 @@ var tickets = [Tickets]struct {
 // Quote is the body of a quote request for part of the first ticket.
 const Quote = `{"order_id":"T1","tranche_id":"T1-1","fill_usd":"1000","rail":"USDC"}`
 
-// Claim returns the body of a claim of the same part for the demo's first wallet.
-func Claim() string {
-	return fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T1","tranche_id":"T1-1","fill_usd":"1000"}`, Address(Wallet(1)))
-}
-
 func ptr[T any](v T) *T { return &v }
 
 // Operate is the demo's operator until ctx ends: it posts tickets if there are none and
