@@ -202,27 +202,16 @@ type groupVariant struct {
 	request []byte
 	core    int // of its clients
 
-	lines          []*server.Line
 	single, loaded *bench.Series
 	cpu            []float64 // ns a request under load, of each turn
 }
 
 // compare takes the variants in turn. A first turn of each is warm-up.
-func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) (err error) {
-	var ends bench.Closers
-	defer func() { err = errors.Join(err, ends.Close()) }()
+func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) error {
 	for _, l := range k.variants {
 		l.single = &bench.Series{Name: k.name + ", " + l.name + ", one in flight", Hist: bench.NewHistogram()}
 		l.core = core
 		l.loaded = &bench.Series{Name: fmt.Sprintf("%s, %s, %d in flight", k.name, l.name, groupFlight)}
-		for range groupFlight {
-			one, err := server.DialLine(strings.TrimPrefix(l.asked.Addresses.Base, "http://"))
-			if err != nil {
-				return err
-			}
-			ends.Add(one.Socket.Close)
-			l.lines = append(l.lines, one)
-		}
 	}
 	for round := range b.o.Rounds + 1 {
 		for i := range k.variants {
@@ -236,21 +225,43 @@ func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) (err
 	return nil
 }
 
+// dial opens groupFlight connections. Each turn has its own: the service answers 408 on
+// one that waits for its first request while the other variants are measured.
+func (l *groupVariant) dial() (lines []*server.Line, ends bench.Closers, err error) {
+	for range groupFlight {
+		one, err := server.DialLine(strings.TrimPrefix(l.asked.Addresses.Base, "http://"))
+		if err != nil {
+			return nil, ends, err
+		}
+		ends.Add(one.Socket.Close)
+		lines = append(lines, one)
+	}
+	return lines, ends, nil
+}
+
 // measure sends requests with one in flight, to measure the latency, and with many in
 // flight, to measure the CPU time of each.
-func (l *groupVariant) measure(ctx context.Context, counted bool) error {
+func (l *groupVariant) measure(ctx context.Context, counted bool) (err error) {
 	single, loaded := l.single, l.loaded
 	if !counted {
 		single, loaded = &bench.Series{Hist: bench.NewHistogram()}, &bench.Series{}
 	}
+	lines, ends, err := l.dial()
+	defer func() { err = errors.Join(err, ends.Close()) }()
+	if err != nil {
+		return err
+	}
+	if err := l.askAll(lines); err != nil { // the first answer costs more
+		return err
+	}
 	if err := l.take(single, groupTrips, func() error {
-		return bench.OnCore(l.core, func() error { return l.lines[0].Trips(ctx, l.request, groupTrips, single.Hist) })
+		return bench.OnCore(l.core, func() error { return lines[0].Trips(ctx, l.request, groupTrips, single.Hist) })
 	}); err != nil {
 		return err
 	}
 	before := loaded.CPU
 	if err := l.take(loaded, groupFlight*groupLoad, func() error {
-		return bench.OnCore(l.core, func() error { return l.flood(ctx) })
+		return bench.OnCore(l.core, func() error { return l.flood(ctx, lines) })
 	}); err != nil {
 		return err
 	}
@@ -262,20 +273,28 @@ func (l *groupVariant) measure(ctx context.Context, counted bool) error {
 
 // flood sends requests on all connections at once, again and again, from one thread,
 // because with a thread a connection the server would wait for the clients.
-func (l *groupVariant) flood(ctx context.Context) error {
+func (l *groupVariant) flood(ctx context.Context, lines []*server.Line) error {
 	for range groupLoad {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		for _, one := range l.lines {
-			if _, err := one.Socket.Write(l.request); err != nil {
-				return err
-			}
+		if err := l.askAll(lines); err != nil {
+			return err
 		}
-		for _, one := range l.lines {
-			if err := one.Answer(); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// askAll sends one request on each connection, then reads the answers.
+func (l *groupVariant) askAll(lines []*server.Line) error {
+	for _, one := range lines {
+		if _, err := one.Socket.Write(l.request); err != nil {
+			return err
+		}
+	}
+	for _, one := range lines {
+		if err := one.Answer(); err != nil {
+			return err
 		}
 	}
 	return nil

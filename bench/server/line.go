@@ -48,8 +48,8 @@ func DialLine(host string) (*Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Fd makes the socket block. A read that gets nothing fails after 10 s.
-	patience := unix.Timeval{Sec: 10}
+	// Fd makes the socket block. A read that gets nothing fails after a minute.
+	patience := unix.Timeval{Sec: 60}
 	if err := unix.SetsockoptTimeval(int(socket.Fd()), unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience); err != nil {
 		return nil, errors.Join(err, socket.Close())
 	}
