@@ -263,3 +263,11 @@ func (m *Machine) operator(id market.OperatorID) *Operator {
 	}
 	return &m.operators[i]
 }
+
+// removeQuote forgets a used or expired quote.
+func (m *Machine) removeQuote(slot uint32) {
+	id := m.quotes.at(slot).ID
+	m.quoteEnds.remove(slot)
+	m.quotes.remove(id)
+	m.emitRemoved(TagQuote, uint64(id))
+}

@@ -85,11 +85,3 @@ func (m *Machine) endQuotes(match func(*Quote) bool) {
 	}
 	m.sweep(CommandSlice)
 }
-
-// removeQuote forgets a used or expired quote.
-func (m *Machine) removeQuote(slot uint32) {
-	id := m.quotes.at(slot).ID
-	m.quoteEnds.remove(slot)
-	m.quotes.remove(id)
-	m.emitRemoved(TagQuote, uint64(id))
-}

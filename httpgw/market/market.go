@@ -115,3 +115,39 @@ type ChainSwap struct {
 	Base, Quote                 market.Amount
 	BaseDecimals, QuoteDecimals int
 }
+
+// partnerRoutes returns the routes of adapters with a query. Without facts there are
+// none.
+func partnerRoutes(pages *pages, o *Options) []wire.Route {
+	if o.Facts == nil {
+		return nil
+	}
+	p := &partnerPages{
+		market: pages, facts: o.Facts, history: o.History, swaps: o.Swaps, now: o.Now,
+		books: make([]pageSlots, pages.set.Len()), tickers: map[string]*market.Instrument{},
+	}
+	for i := range pages.set.Len() {
+		in := pages.set.Get(market.InstrumentID(i))
+		p.tickers[catalog.Ticker(in.Symbol)] = in
+	}
+	row := func(path, query string, read wire.Reader) wire.Route {
+		r := wire.Get(path, wire.OnREST, wire.LiveData, wire.PartnerLimit, wire.GroupMarket, read)
+		r.Query = query
+		return r
+	}
+	one := func(path string, read func(segment, query []byte) (*wire.Page, *wire.Problem)) wire.Route {
+		r := row(path+PairSegment, "", nil)
+		r.ReadOneOf = read
+		return r
+	}
+	return []wire.Route{
+		row(PathCoinGecko+"orderbook", "ticker_id={ticker_id}", p.geckoBook),
+		row(PathCoinGecko+"historical_trades", "ticker_id={ticker_id}", p.geckoTrades),
+		one(PathCoinMarketCap+"orderbook/", p.coinMarketCapBook),
+		one(PathCoinMarketCap+"trades/", p.coinMarketCapTrades),
+		row(PathDEXScreener+"latest-block", "", p.latestBlock),
+		row(PathDEXScreener+"asset", "id={asset_id}", p.screenerAsset),
+		row(PathDEXScreener+"pair", "id={pair_id}", p.screenerPair),
+		row(PathDEXScreener+"events", "fromBlock={from}&toBlock={to}", p.events),
+	}
+}
