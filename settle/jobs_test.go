@@ -188,3 +188,19 @@ func TestJobsKeepAll(t *testing.T) {
 		}
 	})
 }
+
+// TestJobEnteredAgain: a claim that ends and is entered again while a worker has its old job
+// keeps the new one.
+func TestJobEnteredAgain(t *testing.T) {
+	w := newJobs(time.Second, time.Minute)
+	w.set(claimIn(7, rfq.ClaimPaid, 1), 1)
+	if _, _, ok := w.take(1); !ok {
+		t.Fatal("no job")
+	}
+	w.remove(7)
+	w.set(claimIn(7, rfq.ClaimDelivering, 2), 2)
+	w.done(7, 3, nil)
+	if c, _, ok := w.take(3); !ok || c.State != rfq.ClaimDelivering {
+		t.Errorf("%+v, %t", c, ok)
+	}
+}
