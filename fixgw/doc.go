@@ -15,7 +15,7 @@
 // Those of packages reports, orders, rfq and session. Beside them:
 //
 //  1. Market data is conflated, reports are not.
-//  2. A fill of a participant whose session has asked for drop copies has a capture (AE)
+//  2. A fill of a participant whose session requests drop copies has a capture (AE)
 //     in that session's store: the options of a Logon are synced before the Logon is
 //     answered.
 //  3. Reservations of sequence numbers and resets are synced, and the position is made
@@ -41,15 +41,16 @@
 //
 // # Concurrency
 //
-// The gateway's goroutines are the follower and its committer, one for market data, one for
-// maintenance, one that cancels on disconnect, and four each that make packages and look
+// The gateway's goroutines are the reader of the engine's events (reports.Follower) and its
+// committer, one for market data, one for
+// maintenance, one that cancels on disconnect, and four each that make transaction packages and look
 // for payments. The mutex of market data is held while messages are sent, which may wait
 // for a replay of one session, so replays are bounded in length and rate. Locks are taken in
 // the order session's lock, market data's, the locks of package session, and last a mutex of
 // reports, orders or rfq, of which only one is held at a time.
 //
 // A node that has lost the leadership (Options.Leadership) still reports durable events
-// only, and its refusals and Logouts name the leader. A follower's gateway has sessions of
+// only, and its refusals and Logouts name the leader. The gateway of a follower process has sessions of
 // its own and makes no reports.
 //
 // TestSoak runs misbehaving clients, crashes of the disk, and reloads against the real

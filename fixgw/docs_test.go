@@ -35,6 +35,8 @@ var (
 	docHeading = regexp.MustCompile(`(?m)^## (.*)$`)
 	docTypes   = regexp.MustCompile(`\(([0-9A-Za-z]{1,2})\)`)
 	docRow     = regexp.MustCompile(`(?m)^\| ([0-9]+) \| ([A-Za-z0-9]+) \| ([YNC]) \| .* \|$`)
+	docCustom  = regexp.MustCompile(`(?m)^Custom fields: (.*)\.$`)
+	docRange   = regexp.MustCompile(`([0-9]+)(?: to ([0-9]+))?`)
 	docExample = regexp.MustCompile("<!-- example ([a-z0-9-]+) -->\n```fix\n([^`]*)```\n")
 	docCode    = regexp.MustCompile(`\b[cC]ode[A-Z]\w* *= "([A-Z_]+)"`)
 	docKeyText = regexp.MustCompile("(?m)^public key: `([1-9A-Za-z]+)`$")
@@ -61,14 +63,14 @@ func readDocument(t *testing.T, name string) string {
 func readReference(t *testing.T) []docSection {
 	t.Helper()
 	text := readDocument(t, "messages.md")
-	places := append(docHeading.FindAllStringSubmatchIndex(text, -1), []int{len(text)})
+	headings := append(docHeading.FindAllStringSubmatchIndex(text, -1), []int{len(text)})
 	var sections []docSection
-	for i, place := range places[:len(places)-1] {
-		s := docSection{title: text[place[2]:place[3]], names: map[int]string{}, required: map[int]bool{}, examples: map[string]sessiontest.Message{}}
+	for i, at := range headings[:len(headings)-1] {
+		s := docSection{title: text[at[2]:at[3]], names: map[int]string{}, required: map[int]bool{}, examples: map[string]sessiontest.Message{}}
 		for _, m := range docTypes.FindAllStringSubmatch(s.title, -1) {
 			s.types = append(s.types, m[1])
 		}
-		body := text[place[1]:places[i+1][0]]
+		body := text[at[1]:headings[i+1][0]]
 		for _, m := range docRow.FindAllStringSubmatch(body, -1) {
 			tag, err := strconv.Atoi(m[1])
 			if err != nil {
@@ -79,6 +81,9 @@ func readReference(t *testing.T) []docSection {
 			}
 			s.names[tag], s.required[tag] = m[2], m[3] == "Y"
 		}
+		if m := docCustom.FindStringSubmatch(body); m != nil {
+			addCustom(t, &s, sections[1].names, m[1])
+		}
 		for _, m := range docExample.FindAllStringSubmatch(body, -1) {
 			s.examples[m[1]] = sessiontest.Message(strings.ReplaceAll(strings.TrimSpace(m[2]), "|", "\x01"))
 		}
@@ -87,15 +92,37 @@ func readReference(t *testing.T) []docSection {
 	return sections
 }
 
+// addCustom adds the custom fields of a text such as "5601 to 5608, 5611 and 5614", whose
+// names the table of custom fields has.
+func addCustom(t *testing.T, s *docSection, names map[int]string, text string) {
+	t.Helper()
+	for _, m := range docRange.FindAllStringSubmatch(text, -1) {
+		from, err := strconv.Atoi(m[1])
+		to := from
+		if err == nil && m[2] != "" {
+			to, err = strconv.Atoi(m[2])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for tag := from; tag <= to; tag++ {
+			if names[tag] == "" || s.names[tag] != "" {
+				t.Errorf("%s: custom field %d has no name, or is there twice", s.title, tag)
+			}
+			s.names[tag] = names[tag]
+		}
+	}
+}
+
 // The tables of the reference fit the dictionary, the examples fit the tables and
-// the dictionary. That the examples are what the service says is
+// the dictionary. That the examples are what the service sends is
 // TestFIXDocuments of e2e/fix.
 func TestMessageReference(t *testing.T) {
 	t.Parallel()
 	custom := wiretest.CustomChecker()
 	sections := readReference(t)
-	if len(sections) == 0 || len(sections[0].types) > 0 {
-		t.Fatal("the first table is not that of header and trailer")
+	if len(sections) < 2 || len(sections[0].types) > 0 || len(sections[1].types) > 0 {
+		t.Fatal("the first tables are not those of header and trailer and of the custom fields")
 	}
 	around := sections[0].names
 	missing := map[string]bool{}
@@ -266,7 +293,7 @@ func TestDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("have %d s to log on before", o.RestartGrace/time.Second),
 		fmt.Sprintf("%d subscriptions a session", o.MaxSubscriptions),
 		fmt.Sprintf("When you are %d KiB behind", marketdata.StaleBytes>>10),
-		fmt.Sprintf("%d reports of a session may wait", o.MaxSessionProofs),
+		fmt.Sprintf("%d payment reports (AE) of a session may wait", o.MaxSessionProofs),
 	} {
 		if !strings.Contains(rules, want) {
 			t.Errorf("the rules do not say %q", want)

@@ -73,7 +73,7 @@ func (h *handler) Message(msgType, frame []byte) *wire.Reject {
 }
 
 // OrderRequest implements session.Handler.
-func (h *handler) OrderRequest(msgType byte, r *wire.OrderRequest, alone bool) (placed bool, reject *wire.Reject) {
+func (h *handler) OrderRequest(msgType byte, r *wire.OrderRequest, alone bool) (enqueued bool, reject *wire.Reject) {
 	return h.orders.Request(msgType, r, alone)
 }
 
@@ -81,7 +81,7 @@ func (h *handler) OrderRequest(msgType byte, r *wire.OrderRequest, alone bool) (
 func (h *handler) RunInline() { h.gateway.engine.RunInline(h.gateway.step) }
 
 // LogonFlagsChanged implements session.Handler.
-func (h *handler) LogonFlagsChanged() { h.gateway.reporter.Copies.Follow(h.requests) }
+func (h *handler) LogonFlagsChanged() { h.gateway.reporter.Copies.Update(h.requests) }
 
 // LoggedOut implements session.Handler.
 func (h *handler) LoggedOut() {

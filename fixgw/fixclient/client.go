@@ -42,13 +42,8 @@ import (
 	"time"
 )
 
-// MaxMessage is the largest incoming message, in bytes.
-const MaxMessage = 1 << 20
-
 // MaxKept is how many messages are kept for a resend.
 const MaxKept = 1024
-
-const soh = 0x01
 
 // Options of a session. Addr, SenderCompID and TargetCompID are required.
 type Options struct {

@@ -7,6 +7,11 @@ import (
 	"strconv"
 )
 
+const soh = 0x01
+
+// MaxMessage is the largest incoming message, in bytes.
+const MaxMessage = 1 << 20
+
 // ErrMalformed is wrapped in the error of Run when bytes are not FIX.
 var ErrMalformed = errors.New("malformed FIX message")
 

@@ -6,12 +6,6 @@ import (
 	"strings"
 )
 
-// States of a claim that can be paid.
-const (
-	stateReserved = "reserved"
-	statePackage  = "awaits payment"
-)
-
 // quoted renders a Quote (S).
 func (t *Terminal) quoted(m message) Report {
 	q := &quote{
@@ -53,14 +47,6 @@ func payment(r *Report, m message) {
 	} {
 		r.add(v.name, m.get(v.tag))
 	}
-}
-
-// clock returns the time of day of a UTCTimestamp.
-func clock(stamp string) string {
-	if _, after, ok := strings.Cut(stamp, "-"); ok {
-		return after
-	}
-	return stamp
 }
 
 // quoteEnd renders a QuoteStatusReport (AI) or a QuoteCancel (Z).

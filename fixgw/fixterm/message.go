@@ -71,8 +71,6 @@ func (t *Terminal) render(m message) []Report {
 	return one(r)
 }
 
-func one(r Report) []Report { return []Report{r} }
-
 // execEvent returns the event of an ExecType (150).
 func execEvent(m message) string {
 	exec := m.get(150)
@@ -148,21 +146,6 @@ func executionSentence(m message, o *order, r *Report) string {
 		what += " " + tifWord(m.get(59))
 	}
 	return strings.Join(strings.Fields(what+" "+ids), " ")
-}
-
-func atPrice(price string) string {
-	if price == "" {
-		return ""
-	}
-	return " at " + short(price)
-}
-
-// short returns a decimal without trailing zeros, for display. The Values keep them.
-func short(number string) string {
-	if !strings.Contains(number, ".") {
-		return number
-	}
-	return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
 }
 
 // updateOrder updates an order from a report, and returns it.
@@ -246,37 +229,6 @@ func reject(m message) Report {
 	r.add("ref_id", m.get(379))
 	r.add("reason", m.get(373)+m.get(380))
 	return r
-}
-
-func (t *Terminal) listOrders(words []string) (Action, error) {
-	if len(words) > 0 {
-		return Action{}, usage("no arguments expected")
-	}
-	r := Report{Event: "orders"}
-	for _, o := range t.listed {
-		if o.known && o.live() {
-			r.Lines = append(r.Lines, fmt.Sprintf("order %s  %s %s %s%s  %s, %s filled, %s left  (%s)",
-				o.id, sideWord(o.side), short(o.qty), o.symbol, atPrice(o.price), statusWord(o.status), short(o.filled), short(o.left), o.clOrdID))
-		}
-	}
-	r.sentence = fmt.Sprintf("%d live", len(r.Lines))
-	return Action{Reports: one(r)}, nil
-}
-
-func (t *Terminal) listClaims(words []string) (Action, error) {
-	if len(words) > 0 {
-		return Action{}, usage("no arguments expected")
-	}
-	r := Report{Event: "claims"}
-	for _, c := range t.claims {
-		line := fmt.Sprintf("claim %s  %s %s at %s  %s", c.id, short(c.qty), c.symbol, short(c.price), c.state)
-		if c.state == stateReserved || c.state == statePackage {
-			line += ", pay until " + clock(c.deadline)
-		}
-		r.Lines = append(r.Lines, line)
-	}
-	r.sentence = fmt.Sprintf("%d", len(r.Lines))
-	return Action{Reports: one(r)}, nil
 }
 
 // securities renders the instruments of a SecurityList (y) or a SecurityDefinition (d).

@@ -145,3 +145,28 @@ func statusWord(status string) string {
 		"8": "refused", "A": "pending", "C": "expired", "E": "being amended",
 	}[status], "status "+status)
 }
+
+func one(r Report) []Report { return []Report{r} }
+
+func atPrice(price string) string {
+	if price == "" {
+		return ""
+	}
+	return " at " + short(price)
+}
+
+// short returns a decimal without trailing zeros, for display. The Values keep them.
+func short(number string) string {
+	if !strings.Contains(number, ".") {
+		return number
+	}
+	return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
+}
+
+// clock returns the time of day of a UTCTimestamp.
+func clock(stamp string) string {
+	if _, after, ok := strings.Cut(stamp, "-"); ok {
+		return after
+	}
+	return stamp
+}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-func (t *Terminal) askQuote(words []string) (Action, error) {
+func (t *Terminal) requestQuote(words []string) (Action, error) {
 	if len(words) < 2 || len(words) > 4 {
 		return Action{}, usage("SYMBOL and FILL_USD are needed")
 	}

@@ -1,7 +1,16 @@
 // Package fixterm turns the lines that a trader types into FIX messages, and FIX messages
-// into lines. The caller sends and shows them; the package reads no clock, file or socket.
+// into lines. It owns what one session knows of its orders, quotes, claims and books. The
+// caller sends and shows; the package reads no clock, file or socket. Package console runs it
+// over a connection.
 //
-// Invariants:
+//	line ─▶ Command ─▶ Action: a message to send, reports to show, a pause
+//	message ─▶ Message ─▶ Reports: a sentence for people, names and values for programs
+//
+// command.go has the commands; orderentry.go, request.go and list.go carry them out.
+// message.go, desk.go and marketdata.go render messages. A request waits until a message
+// answers it (Sent, Waiting), so that a script knows when to go on.
+//
+// # Invariants
 //
 //  1. A Terminal has orders, quotes, claims and books as the messages of its session report
 //     them. It never assumes that a request was accepted.
@@ -9,8 +18,12 @@
 //     entry that has ended is dropped first.
 //  3. It shows printable ASCII only, whatever a message contains.
 //
+// # Limits
+//
 // It knows the gateway's messages in the stock dictionary, and the custom fields 5605 to
-// 5610. It shows other messages by their type and text.
+// 5610. It shows other messages by their type and text. A line is at most MaxLine bytes; a
+// book has at most maxLevels levels a side. It is made for a person's pace: each message
+// allocates.
 package fixterm
 
 import (
@@ -20,8 +33,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"blockdesk/fixgw/fixclient"
 )
 
 // Limits of a Terminal's memory.
@@ -32,8 +43,6 @@ const (
 	MaxSubscriptions = 32
 	// MaxLine is the longest command, in bytes.
 	MaxLine = 8 << 10
-	// maxLevels limits the levels a side of a book.
-	maxLevels = 1000
 )
 
 // Terminal is the state of one session. Not safe for concurrent use.
@@ -108,14 +117,6 @@ func New(prefix string, now func() time.Time) *Terminal {
 func (t *Terminal) newID() string {
 	t.count++
 	return t.prefix + strconv.Itoa(t.count)
-}
-
-// Sent records the MsgSeqNum of an Action's message.
-func (t *Terminal) Sent(a *Action, seq int) {
-	if a.request != nil {
-		a.request.seq = seq
-		t.pending = append(t.pending, a.request)
-	}
 }
 
 // Waiting returns the number of requests without an answer.
@@ -242,83 +243,11 @@ func (t *Terminal) symbol(word string) string {
 	return cmp.Or(found, word)
 }
 
-// message is a received message's fields, in order.
-type message []field
+// stamp returns TransactTime, a UTCTimestamp.
+func (t *Terminal) stamp() string { return t.now().UTC().Format("20060102-15:04:05.000") }
 
-type field struct {
-	tag   int
-	value string
-}
-
-func parse(m *fixclient.Message) message {
-	var out message
-	m.Fields(func(tag int, value []byte) bool {
-		out = append(out, field{tag, printable(value)})
-		return true
-	})
-	return out
-}
-
-// printable replaces bytes that could change the terminal's state.
-func printable(value []byte) string {
-	clean := slices.Clone(value)
-	for i, c := range clean {
-		if c < ' ' || c > '~' {
-			clean[i] = '?'
-		}
-	}
-	return string(clean)
-}
-
-// get returns the first value of a tag, or "".
-func (m message) get(tag int) string {
-	for i := range m {
-		if m[i].tag == tag {
-			return m[i].value
-		}
-	}
-	return ""
-}
-
-func (m message) typ() string { return m.get(35) }
-
-// num returns the first value of a tag as a number, 0 if it is none.
-func (m message) num(tag int) int {
-	n, err := strconv.Atoi(m.get(tag))
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// names reports whether one of the message's id fields is one of the ids.
-func (m message) names(ids []string) bool {
-	for i := range m {
-		switch m[i].tag {
-		case 11, 37, 117, 131, 148, 262, 320, 324, 571, 572, 693:
-			if slices.Contains(ids, m[i].value) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// groups returns the entries of a repeating group whose entries begin with first.
-func (m message) groups(first int) []message {
-	var out []message
-	start := -1
-	for i := range m {
-		if m[i].tag != first {
-			continue
-		}
-		if start >= 0 {
-			out = append(out, m[start:i])
-		}
-		start = i
-	}
-	if start >= 0 {
-		out = append(out, m[start:])
-	}
-	return out
-}
+// States of a claim that can be paid.
+const (
+	stateReserved = "reserved"
+	statePackage  = "awaits payment"
+)

@@ -261,8 +261,8 @@ func (h *History) Fills(session uint16, q *Filter, now int64) ([]Fill, error) {
 		}
 	}
 	h.mu.Unlock()
-	today := DayOf(now)
-	for day := max(today, 1) - 1; day <= today+1; day++ {
+	present := DayOf(now)
+	for day := max(present, 1) - 1; day <= present+1; day++ {
 		var f Fill
 		err := kv.Each(h.store, bucket(day, session), append(bucket(day, session), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), func(key, value []byte) error {
 			if !f.parse(key, value) {

@@ -178,3 +178,32 @@ func (t *Statuses) Count() (n int) {
 	}
 	return n
 }
+
+// follow takes the status of e's instrument, and calls send with an h for each subscriber
+// if it changes that of the trading session. It needs mu.
+func (t *Statuses) follow(e *event.Event, send func(s *session.Session, msgType string, firstTag int, body []byte)) {
+	status := uint8(e.Code)
+	old := t.followed[e.Instrument]
+	t.followed[e.Instrument] = status
+	in := t.instruments.Get(e.Instrument)
+	if !t.counted || in == nil {
+		return
+	}
+	before := t.sessionStatus()
+	if tradingStatus(in, old) == tradingReady {
+		t.trading--
+	}
+	if tradingStatus(in, status) == tradingReady {
+		t.trading++
+	}
+	after := t.sessionStatus()
+	if after == before {
+		return
+	}
+	for s, watches := range t.sessions {
+		for reqID := range watches {
+			t.body = t.beginSession([]byte(reqID), []byte(TradingSession), true, after)
+			send(s, "h", wire.TagTradSesReqID, t.body)
+		}
+	}
+}

@@ -7,8 +7,8 @@
 //
 // # Our choices
 //
-// Day orders end with the UTC day; without TimeInForce an order is a day order, as FIX 4.4
-// says. A market order is IOC unless it is FOK. A mass cancel cancels all orders of the
+// Day orders end with the UTC day; without TimeInForce an order is a day order, the rule of
+// FIX 4.4. A market order is IOC unless it is FOK. A mass cancel cancels all orders of the
 // participant; every other request affects the session's own orders. Cancel on disconnect
 // cancels the session's orders when the client disconnects, not when the service stops;
 // after a start it waits for the client. AvgPx is rounded down, six digits after the

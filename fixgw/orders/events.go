@@ -107,7 +107,7 @@ func (f *Reporter) cancelled(e *event.Event) {
 	f.report(e, o, r, answers)
 }
 
-// amended follows a change of price or quantity: by the owner's G, or by self-trade
+// amended applies a change of price or quantity: by the owner's G, or by self-trade
 // prevention, which is reported as a restatement.
 func (f *Reporter) amended(e *event.Event) {
 	o := f.orders[e.OrderID]
@@ -207,8 +207,8 @@ func (f *Reporter) changeRefused(e *event.Event) error {
 	if o != nil {
 		r.Status, r.OrigClOrdID = o.Status, []byte(o.ClOrdID)
 	}
-	if asked, ok := s.Find(string(f.out.Command.ClOrdID())); ok && asked.Target != "" {
-		r.OrigClOrdID = wire.AppendText(nil, asked.Target)
+	if request, ok := s.Find(string(f.out.Command.ClOrdID())); ok && request.Target != "" {
+		r.OrigClOrdID = wire.AppendText(nil, request.Target)
 	}
 	if o == nil {
 		var err error
@@ -317,7 +317,7 @@ func (f *Reporter) quoteID() []byte {
 	return id
 }
 
-// quoteAccepted follows a new order of a quote. No report is made of it: b answers the mass
+// quoteAccepted applies a new order of a quote. No report is made of it: b answers the mass
 // quote.
 func (f *Reporter) quoteAccepted(o *order, quoteID []byte) {
 	o.ClOrdID, o.QuoteSet = string(quoteID), f.quoteSet
@@ -326,7 +326,7 @@ func (f *Reporter) quoteAccepted(o *order, quoteID []byte) {
 	o.owner.add(o)
 }
 
-// quoteChanged follows what a mass quote of its owner changes of a quote's order. It reports
+// quoteChanged applies what a mass quote of its owner changes of a quote's order. It reports
 // false if the event is something else, of which a report is made.
 func (f *Reporter) quoteChanged(e *event.Event, o *order) bool {
 	quoteID := f.quoteID()
@@ -353,14 +353,14 @@ func (f *Reporter) quoteChanged(e *event.Event, o *order) bool {
 	return true
 }
 
-// quoteRefused keeps a refused entry for the answer at the end of the mass quote.
+// quoteRefused stores a refused entry for the answer at the end of the mass quote.
 func (f *Reporter) quoteRefused(e *event.Event) {
 	f.refused = append(f.refused, wire.QuoteRefusal{
 		Set: uint16(e.Other), Number: uint16(e.Qty), Instrument: e.Instrument, Reason: event.Reason(e.Code),
 	})
 }
 
-// massQuoted answers a mass quote as its QuoteResponseLevel asks.
+// massQuoted answers a mass quote as its QuoteResponseLevel requires.
 func (f *Reporter) massQuoted(e *event.Event) {
 	quoteID := f.quoteID()
 	if quoteID == nil {
@@ -374,4 +374,70 @@ func (f *Reporter) massQuoted(e *event.Event) {
 		return
 	}
 	f.out.Emit(s.Session, "b", wire.TagQuoteID, f.body)
+}
+
+// Apply processes one event. For an event that the store already has, it sets only the
+// state that later events of the same command need.
+func (f *Reporter) Apply(e *event.Event) error {
+	if e.Seq != f.seq {
+		f.seq, f.terms.Kind, f.quoteSet, f.refused = e.Seq, 0, 0, f.refused[:0]
+	}
+	switch e.Kind {
+	case event.Reference:
+		return nil
+	case event.Terms:
+		f.terms = *e
+		return nil
+	case event.Quoted:
+		f.quoteSet = uint16(e.Other)
+		return nil
+	case event.QuoteRejected:
+		f.quoteRefused(e)
+		return nil
+	}
+	if f.out.Stored() {
+		if f.answersRequest(e) {
+			f.out.Answered()
+		}
+		return nil
+	}
+	f.out.At = e.At
+	switch e.Kind {
+	case event.Accepted:
+		f.accepted(e)
+	case event.Rejected:
+		f.rejected(e)
+	case event.Traded:
+		return f.traded(e)
+	case event.Cancelled:
+		f.cancelled(e)
+	case event.Reduced, event.Amended:
+		f.amended(e)
+	case event.AmendRejected, event.CancelRejected:
+		return f.changeRefused(e)
+	case event.MassCancelled:
+		f.massCancelled(e)
+	case event.MassQuoted:
+		f.massQuoted(e)
+	case event.Triggered:
+		f.triggered(e)
+	}
+	return nil
+}
+
+// answersRequest reports whether an event is the first answer to the command's own
+// request, and not an expiry that was due before it.
+func (f *Reporter) answersRequest(e *event.Event) bool {
+	switch e.Kind {
+	case event.MassCancelled, event.MassQuoted:
+		return true
+	case event.Accepted, event.Rejected, event.AmendRejected, event.CancelRejected:
+		return f.out.Command.Names(e.OrderID)
+	case event.Reduced, event.Amended:
+		return f.out.Command.Names(e.OrderID) && event.Reason(e.Code) != event.ReasonSelfTrade
+	case event.Cancelled:
+		reason := event.Reason(e.Code)
+		return f.out.Command.Names(e.OrderID) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)
+	}
+	return false
 }

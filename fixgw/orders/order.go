@@ -159,3 +159,14 @@ func (s *Session) stored(id market.OrderID) (*order, error) {
 	}
 	return nil, nil
 }
+
+// order is one live order of a session. Only the reporter changes it, under its owner's
+// mutex; the session reads it under the same lock.
+type order struct {
+	wire.ClientOrder
+	owner *Session
+	dirty bool // changed since the last commit; the reporter's, without the lock
+}
+
+// LiveUnder implements reports.Subject.
+func (o *order) LiveUnder(clOrdID string) bool { return o.Live() && o.ClOrdID == clOrdID }

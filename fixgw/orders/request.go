@@ -9,6 +9,7 @@ import (
 	"blockdesk/engine/book"
 	"blockdesk/engine/rfq"
 	"blockdesk/fixgw/reports"
+	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/wire"
 	"blockdesk/market"
 )
@@ -17,9 +18,10 @@ import (
 // The reporter answers all others when their events are durable.
 
 // Request handles a D, F, G, H or q. alone: no other message has been read from the
-// connection; then the command may be enqueued only, and placed reports that it was.
-func (s *Session) Request(msgType byte, r *wire.OrderRequest, alone bool) (placed bool, reject *wire.Reject) {
-	s.alone, s.placed = alone, false
+// connection. If it returns enqueued, the engine has the command but was not woken, and the
+// caller must call RunInline.
+func (s *Session) Request(msgType byte, r *wire.OrderRequest, alone bool) (enqueued bool, reject *wire.Reject) {
+	s.alone, s.enqueued = alone, false
 	switch msgType {
 	case 'D':
 		reject = s.newOrder(r)
@@ -32,7 +34,7 @@ func (s *Session) Request(msgType byte, r *wire.OrderRequest, alone bool) (place
 	default:
 		reject = s.massCancel(r)
 	}
-	return s.placed, reject
+	return s.enqueued, reject
 }
 
 // newOrder handles a D.
@@ -83,7 +85,7 @@ func (s *Session) newOrder(r *wire.OrderRequest) *wire.Reject {
 }
 
 // The Arg of an order's command, and so Other of its event.Terms, has the number of its account,
-// and its OnDisconnect in the two highest bits: book.Order has no place for them.
+// and its OnDisconnect in the two highest bits: book.Order has no field for them.
 const onDisconnectShift = 62
 
 func packTerms(account uint64, d wire.OnDisconnect) uint64 {
@@ -102,7 +104,7 @@ func (s *Session) numberAccount(r *wire.OrderRequest) (uint64, *wire.Refusal) {
 	}
 	if err != nil {
 		s.Fail(err)
-		return 0, wire.Refuse(wire.OrdRejOther, wire.CodeReadOnly, "the store has failed")
+		return 0, wire.Refuse(wire.OrdRejOther, wire.CodeReadOnly, session.StoreFailedText)
 	}
 	return number, nil
 }
@@ -115,11 +117,11 @@ func (s *Session) submit(kind engine.Kind, in market.InstrumentID, o book.Order,
 	}
 	err := s.Register(entry)
 	if err == nil {
-		hand := s.entry.Engine.Submit
+		submit := s.entry.Engine.Submit
 		if s.alone {
-			hand, s.placed = s.entry.Engine.Enqueue, true
+			submit, s.enqueued = s.entry.Engine.Enqueue, true
 		}
-		if err = hand(&c); err == nil {
+		if err = submit(&c); err == nil {
 			return nil
 		}
 		s.Unregister(entry, err)
@@ -175,22 +177,22 @@ func targetOf(o *wire.ClientOrder) target { return target{ClientOrder: *o, ended
 
 // find returns the order with an OrderID (37) or with a ClOrdID.
 func (s *Session) find(orderID, clOrdID []byte) (target, bool, error) {
-	r, asked := s.Find(string(clOrdID))
+	r, known := s.Find(string(clOrdID))
 	if id, err := strconv.ParseUint(string(orderID), 10, 64); err == nil {
 		if o, ok := s.live(market.OrderID(id)); ok {
 			t := targetOf(&o)
 			t.byID = true
-			t.pending = asked && r.Pending() && r.ID == o.ID
+			t.pending = known && r.Pending() && r.ID == o.ID
 			return t, true, nil
 		}
 	}
-	if known, ok := r.Subject.(*order); ok {
-		o := s.copyOf(known)
+	if subject, ok := r.Subject.(*order); ok {
+		o := s.copyOf(subject)
 		t := targetOf(&o)
 		t.pending = r.Pending() && r.ID == o.ID
 		return t, true, nil
 	}
-	if asked && r.Pending() && r.Side.Valid() { // a D or G on its way
+	if known && r.Pending() && r.Side.Valid() { // a D or G on its way
 		t := target{ClientOrder: wire.ClientOrder{
 			ID: r.ID, ClOrdID: r.ClOrdID, Instrument: r.Instrument, Side: r.Side, Status: wire.StatusNew,
 			Type: r.Terms.Type, TIF: r.Terms.TIF, OrderTerms: r.Terms.OrderTerms,

@@ -24,9 +24,9 @@ type Session struct {
 	// Guarded by the session's lock.
 	//
 	// alone: no other message has been read from the connection, so a command may be
-	// enqueued and executed inline. placed: one was enqueued.
-	alone, placed bool
-	mass          massScratch
+	// enqueued and executed inline. enqueued: one was.
+	alone, enqueued bool
+	mass            massScratch
 
 	mu     sync.Mutex
 	orders map[market.OrderID]*order // live ones
@@ -39,17 +39,6 @@ type massScratch struct {
 	commands []engine.Command
 	key      []byte
 }
-
-// order is one live order of a session. Only the reporter changes it, under its owner's
-// mutex; the session reads it under the same lock.
-type order struct {
-	wire.ClientOrder
-	owner *Session
-	dirty bool // changed since the last commit; the reporter's, without the lock
-}
-
-// LiveUnder implements reports.Subject.
-func (o *order) LiveUnder(clOrdID string) bool { return o.Live() && o.ClOrdID == clOrdID }
 
 // NewSession returns the part of this package of a session.
 func (e *Entry) NewSession(s *reports.Session, sessions session.Directory[Session], claims Claims) *Session {

@@ -5,20 +5,18 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"blockdesk/fixgw/wire"
 )
 
 // A TradeCaptureReport (35=AE) from the gateway reports one side of a trade to its owner.
-// Every session that has asked for drop copies (9406=Y) gets one for each fill of its
+// Every session that requests drop copies (9406=Y) gets one for each fill of its
 // participant, whichever session the order came from, and one for each settled claim. The
 // session that took the claim gets one in any case. It has nothing of the other side.
 //
-// It follows the ExecutionReport (35=8) of the same event: it is in the session's message
+// It comes after the ExecutionReport (35=8) of the same event, and is in the session's message
 // store before the position passes the event, also while the session is logged out. After a
 // crash it is made again under the same TradeReportID (571), the ExecID (17).
 
-// DropCopies are the sessions that have asked for drop copies, by their number. The
+// DropCopies are the sessions that request drop copies, by their number. The
 // reporter reads the list at every fill; sessions join and leave as they log on. A new
 // session joins when it is in the registry and quickfix has it: until then a copy could
 // not be delivered.
@@ -27,8 +25,8 @@ type DropCopies struct {
 	list atomic.Pointer[[]*Session] // immutable; nil = none
 }
 
-// Follow adds or removes s, according to its present logon flags.
-func (d *DropCopies) Follow(s *Session) {
+// Update adds or removes s, according to its present logon flags.
+func (d *DropCopies) Update(s *Session) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	in := s.DropCopy.Load()
@@ -43,7 +41,7 @@ func (d *DropCopies) Follow(s *Session) {
 	d.list.Store(&list)
 }
 
-// None reports whether no session has asked for drop copies.
+// None reports whether no session requests drop copies.
 func (d *DropCopies) None() bool { return len(d.all()) == 0 }
 
 func (d *DropCopies) all() []*Session {
@@ -51,23 +49,4 @@ func (d *DropCopies) all() []*Session {
 		return *list
 	}
 	return nil
-}
-
-// Copy sends a TradeCaptureReport to the drop copies of the owner's participant; custom: see
-// Capture.
-func (f *Reporter) Copy(owner *Session, body, custom []byte) {
-	for _, s := range f.Copies.all() {
-		if s.Participant.Number == owner.Participant.Number {
-			f.Capture(s, body, custom)
-		}
-	}
-}
-
-// Capture sends a TradeCaptureReport to s, with the custom fields behind it where the
-// session takes them.
-func (f *Reporter) Capture(s *Session, body, custom []byte) {
-	if s.Custom.Load() {
-		body = append(body, custom...)
-	}
-	f.Emit(s, "AE", wire.TagTradeReportID, body)
 }

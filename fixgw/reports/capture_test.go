@@ -14,8 +14,8 @@ func TestDropCopiesList(t *testing.T) {
 	list := []*Session{{Session: &session.Session{Number: 3}}, {Session: &session.Session{Number: 1}}, {Session: &session.Session{Number: 2}}}
 	wish := func(s *Session, copies bool) {
 		s.DropCopy.Store(copies)
-		d.Follow(s)
-		d.Follow(s)
+		d.Update(s)
+		d.Update(s)
 	}
 	for _, s := range list {
 		wish(s, true)

@@ -19,15 +19,9 @@ const (
 	// saveDelay is how long the reports that have been sent wait for more before they are
 	// committed.
 	saveDelay = 2 * time.Millisecond
-	// maxCommitBytes is how many bytes of messages one commit takes in.
-	maxCommitBytes = 4 << 20
 	// batchReports is how many reports are sent before their state is committed.
 	batchReports = 512
 )
-
-// reconciledClOrdID is the ClOrdID of the last command of a reconciliation. It is in journals
-// and must not change.
-const reconciledClOrdID = "\x01rebased"
 
 // Part is state that events change and that is committed with the reports about it.
 type Part interface {

@@ -13,6 +13,13 @@ import (
 	"blockdesk/persist/projection"
 )
 
+// maxCommitBytes is how many bytes of messages one commit takes in.
+const maxCommitBytes = 4 << 20
+
+// reconciledClOrdID is the ClOrdID of the last command of a reconciliation. It is in journals
+// and must not change.
+const reconciledClOrdID = "\x01rebased"
+
 // Reporter sends and keeps the reports of durable events. The packages that make reports
 // use it while Follower has them process an event, one goroutine at a time.
 //
@@ -104,8 +111,8 @@ func (f *Reporter) begin(e *event.Event) {
 	}
 }
 
-// beginEpoch follows the start of an epoch. One after the store's last is never in the
-// store, whatever its Seqs: see BeginReconcile. A stored one comes again if another consumer
+// beginEpoch handles the start of an epoch. One after the store's last is never in the
+// store, whatever its Seqs: see Follower.Reconcile. A stored one comes again if another consumer
 // of the journal is further behind.
 func (f *Reporter) beginEpoch(epoch uint64) {
 	f.epoch = epoch
@@ -114,7 +121,7 @@ func (f *Reporter) beginEpoch(epoch uint64) {
 	}
 }
 
-// beginCommand follows the first event of a command that came from a session.
+// beginCommand handles the first event of a command that came from a session.
 func (f *Reporter) beginCommand(e *event.Event) {
 	r, _ := e.Reference()
 	f.Command = Command{Session: f.sessions.Numbered(r.Origin), ID: r.OrderID}
@@ -169,7 +176,7 @@ func (f *Reporter) KeepAnswer(s *Session, code byte, body []byte, subject Subjec
 		s.answered(r)
 	}
 	r.ID, r.Subject = f.Command.ID, subject
-	f.leaving(s).answer(r, code, body)
+	f.nextBatch(s).answer(r, code, body)
 	s.mu.Unlock()
 	f.answers, f.owners = append(f.answers, r), append(f.owners, s)
 }
@@ -178,11 +185,11 @@ func (f *Reporter) KeepAnswer(s *Session, code byte, body []byte, subject Subjec
 // copied.
 func (f *Reporter) Emit(s *Session, msgType string, firstTag int, body []byte) {
 	f.reports++
-	f.leaving(s).Add(msgType, firstTag, body, f.Replaying)
+	f.nextBatch(s).Add(msgType, firstTag, body, f.Replaying)
 }
 
-// leaving returns the batch that goes to s with the next delivery.
-func (f *Reporter) leaving(s *Session) *batch {
+// nextBatch returns the batch that goes to s with the next delivery.
+func (f *Reporter) nextBatch(s *Session) *batch {
 	if s.batch.empty() {
 		f.senders = append(f.senders, s)
 	}
@@ -256,9 +263,9 @@ func (f *Reporter) fill(set func(key, value []byte), deleteRange func(lo, hi []b
 	}
 	day := DayOf(f.At)
 	for i, r := range f.answers {
-		session := f.owners[i].Number
-		f.requests.answers.filter.add(day, session, []byte(r.ClOrdID))
-		f.key = answerKey(f.key[:0], day, session, []byte(r.ClOrdID))
+		number := f.owners[i].Number
+		f.requests.answers.filter.add(day, number, []byte(r.ClOrdID))
+		f.key = answerKey(f.key[:0], day, number, []byte(r.ClOrdID))
 		f.value = appendAnswer(f.value[:0], answer{request: r.MsgType, id: r.ID, msgType: r.answer, content: r.Content, body: r.body})
 		set(f.key, f.value)
 	}
@@ -284,4 +291,23 @@ func (f *Reporter) position() (Position, uint64) {
 		return f.stored, f.storedEpoch
 	}
 	return f.next, f.epoch
+}
+
+// Copy sends a TradeCaptureReport to the drop copies of the owner's participant; custom: see
+// Capture.
+func (f *Reporter) Copy(owner *Session, body, custom []byte) {
+	for _, s := range f.Copies.all() {
+		if s.Participant.Number == owner.Participant.Number {
+			f.Capture(s, body, custom)
+		}
+	}
+}
+
+// Capture sends a TradeCaptureReport to s, with the custom fields behind it where the
+// session takes them.
+func (f *Reporter) Capture(s *Session, body, custom []byte) {
+	if s.Custom.Load() {
+		body = append(body, custom...)
+	}
+	f.Emit(s, "AE", wire.TagTradeReportID, body)
 }

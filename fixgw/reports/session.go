@@ -201,7 +201,7 @@ func (s *Session) StoredID(clOrdID []byte) (id market.OrderID, ok bool, err erro
 // that id.
 func (s *Session) StoreFailed(id []byte, err error) *wire.Reject {
 	s.Fail(err)
-	return wire.BusinessReject(wire.RejNotAvailable, id, s.UnavailableText("the store has failed"))
+	return wire.BusinessReject(wire.RejNotAvailable, id, s.UnavailableText(session.StoreFailedText))
 }
 
 // SendReport sends a message whose first field is OrderID (37). The caller holds the

@@ -42,8 +42,8 @@ func DayOf(at int64) uint32 {
 // RecentDays returns the days of which a record may still be needed, at a Unix nanosecond:
 // of today first. The engine's clock may be a day ahead of ours.
 func RecentDays(at int64) [3]uint32 {
-	today := DayOf(at)
-	return [...]uint32{today, today - 1, today + 1}
+	day := DayOf(at)
+	return [...]uint32{day, day - 1, day + 1}
 }
 
 // Expired returns the range of answers of the days before day.

@@ -31,7 +31,7 @@ func (s *Session) QuoteResponse(frame []byte) *wire.Reject {
 	return nil
 }
 
-// accept takes a quote: it asks for a claim.
+// accept takes a quote: it requests a claim.
 func (s *Session) accept(a *wire.Acceptance) *wire.Reject {
 	key := a.Key()
 	if a.CheckID() == nil {
@@ -94,13 +94,13 @@ func (s *Session) decodeAcceptance(a *wire.Acceptance, entry *reports.Request) (
 	t := &q.Terms
 	entry.Instrument = in.ID
 	// A status request before the desk's answer shows the request.
-	asked := &claim{owner: s, ClientClaim: wire.ClientClaim{Ref: entry.ClOrdID, Digits: q.Digits, Status: wire.StatusPendingNew}}
-	asked.Quote, asked.Terms, asked.State = q.ID, *t, rfq.ClaimReserved
-	entry.Subject = asked
+	requested := &claim{owner: s, ClientClaim: wire.ClientClaim{Ref: entry.ClOrdID, Digits: q.Digits, Status: wire.StatusPendingNew}}
+	requested.Quote, requested.Terms, requested.State = q.ID, *t, rfq.ClaimReserved
+	entry.Subject = requested
 	return &rfq.TakeClaim{
 		Ticket: t.Ticket, Tranche: t.Tranche, Fill: t.Fill, Rail: t.Rail, Mode: rfq.Modular, Quote: q.ID,
 		Wallet: wallet, Participant: s.Participant.Number,
-		// The operator has said whose wallet it is.
+		// The operator has configured the wallet for this participant.
 		Client: clientPrefix | rfq.ClientAddress(s.Participant.Number), Proven: true,
 	}, nil
 }

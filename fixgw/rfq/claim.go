@@ -13,12 +13,12 @@ import (
 
 // The kinds of keys of this package, in the store.
 const (
-	keyQuote     byte = 'q' // QuoteID: one live quote
-	keyClaim     byte = 'd' // ClaimID: one live claim
-	keyClaimOver byte = 'e' // ClaimID: one claim that is over, until the desk forgets it
-	keyFacts     byte = 'f' // facts of the desk
-	keyPacked    byte = 'b' // day, ClaimID: a claim whose package was sent
-	keyProof     byte = 't' // session, TradeReportID: a report of a payment without its answer
+	keyQuote       byte = 'q' // QuoteID: one live quote
+	keyClaim       byte = 'd' // ClaimID: one live claim
+	keyClaimOver   byte = 'e' // ClaimID: one claim that is over, until the desk forgets it
+	keyFacts       byte = 'f' // facts of the desk
+	keyPackageSent byte = 'b' // day, ClaimID: a claim whose transaction package was sent
+	keyProof       byte = 't' // session, TradeReportID: a report of a payment without its answer
 )
 
 // claimKey: kind is keyClaim or keyClaimOver.
@@ -49,28 +49,32 @@ func (c *claim) appendRecord(dst []byte) []byte {
 // a number, or nil if there is no such session. Then the claim is nil too, and also
 // if the session now belongs to another participant.
 func parseClaimRecord(id market.ClaimID, value []byte, sessionOf func(uint16) *Session) (*claim, error) {
-	bad := func() (*claim, error) {
+	stored, ref, ok := parseRecord[*rfq.Claim](value, claimRecordVersion, claimRecordHead)
+	if !ok || stored.ID != id {
 		return nil, fmt.Errorf("%w: claim %s: %d bytes", session.ErrLayout, market.AppendClaimID(nil, id), len(value))
-	}
-	if len(value) < claimRecordHead || value[0] != claimRecordVersion || len(value) < claimRecordHead+int(value[77]) {
-		return bad()
-	}
-	refEnd := claimRecordHead + int(value[77])
-	record, rest, err := rfq.DecodeRecord(value[refEnd:])
-	stored, ok := record.(*rfq.Claim)
-	if err != nil || !ok || len(rest) != 0 || stored.ID != id || refEnd == claimRecordHead {
-		return bad()
 	}
 	s := sessionOf(binary.BigEndian.Uint16(value[1:]))
 	if s == nil || s.Participant.Number != stored.Participant {
 		return nil, nil
 	}
 	c := &claim{owner: s, ClientClaim: wire.ClientClaim{
-		Claim: *stored, Ref: string(value[claimRecordHead:refEnd]), Digits: value[3], Status: value[4],
+		Claim: *stored, Ref: ref, Digits: value[3], Status: value[4],
 		Refund: wire.Refund{At: int64(binary.BigEndian.Uint64(value[5:]))},
 	}}
 	copy(c.Refund.Signature[:], value[13:77])
 	return c, nil
+}
+
+// parseRecord reads a record of a version: head, whose last byte is the length of the
+// reference, the reference, which is not empty, and the desk's record.
+func parseRecord[R rfq.Record](value []byte, version byte, head int) (record R, ref string, ok bool) {
+	if len(value) < head || value[0] != version || value[head-1] == 0 || len(value) < head+int(value[head-1]) {
+		return record, "", false
+	}
+	end := head + int(value[head-1])
+	decoded, rest, err := rfq.DecodeRecord(value[end:])
+	record, ok = decoded.(R)
+	return record, string(value[head:end]), ok && err == nil && len(rest) == 0
 }
 
 // storedClaim returns a claim from the store, or nil. Any goroutine.
@@ -106,7 +110,7 @@ func (s *Session) claimUnder(key string) (c claim, ok bool, err error) {
 	if len(key) == 0 || len(key) > wire.MaxClOrdID {
 		return claim{}, false, nil
 	}
-	r, asked := s.Find(key)
+	r, found := s.Find(key)
 	if known, isClaim := r.Subject.(*claim); isClaim {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -115,8 +119,8 @@ func (s *Session) claimUnder(key string) (c claim, ok bool, err error) {
 	if r.Subject != nil { // an order
 		return claim{}, false, nil
 	}
-	if !asked {
-		if r.ID, asked, err = s.StoredID([]byte(key)); err != nil || !asked {
+	if !found {
+		if r.ID, found, err = s.StoredID([]byte(key)); err != nil || !found {
 			return claim{}, false, err
 		}
 	}

@@ -1,5 +1,5 @@
 // Package rfq handles the messages of FIX sessions to the RFQ desk: quotes (R, S, AG, AI, Z,
-// AJ), claims (D with OrdType D, 8), packages (B) and payments (AE, AR). Requests go to the
+// AJ), claims (D with OrdType D, 8), transaction packages (B) and payments (AE, AR). Requests go to the
 // engine; the records of the desk come back as events, of which the Reporter makes reports.
 //
 //	Session.QuoteRequest ─▶ checks, QuoteReqID (package reports) ─▶ Entry.Engine
@@ -17,9 +17,9 @@
 //     record and committed state only. So each durable event has its reports for claims
 //     too, although the position may lie between two events of a record. Nothing is
 //     reserved while the chain is unreachable, or for a participant without a wallet.
-//  2. A reserved claim has its package (B) in its session's message store, or is in the
-//     queue of packages. After a crash it is queued again if the store lacks the record
-//     that the package was sent, which is committed with the message. The same holds for a
+//  2. A reserved claim has its transaction package (B) in its session's message store, or is in the
+//     queue of Packages. After a crash it is queued again if the store lacks the record
+//     that it was sent, which is committed with the message. The same holds for a
 //     report of a payment (AE) and the commit of its answer (AR).
 //
 // # Our choices
@@ -37,9 +37,9 @@
 // good, even if the lock is lifted: Z, then AI. An AI that a crash has lost is not sent
 // later, because the client knows the end of the quote from ValidUntilTime (62).
 //
-// A package is a News of fixed lines with the transaction in RawData, sent by workers after
+// A transaction package is a News of fixed lines with the transaction in RawData, sent by workers after
 // the claim's first report. While the chain is unreachable they retry until a second before
-// the claim's deadline; then the News says CHAIN_UNAVAILABLE. A report of a payment has to
+// the claim's deadline; then the News has CHAIN_UNAVAILABLE. A report of a payment has to
 // agree with the claim in symbol, side, size and price. Workers look for the payment during
 // PaymentLimits.Timeout and then answer PENDING_TIMEOUT; the payment is still booked when it
 // is final. Its AR and the 8s of the claim are independent of each other, and come in any
@@ -49,5 +49,5 @@
 //
 // A request is handled under the session's lock. Only the reporter changes a claim or a
 // quote, under the mutex of its Session, but a client's pass ends its quote there. Four
-// goroutines each make packages and look for payments.
+// goroutines each make transaction packages and look for payments.
 package rfq

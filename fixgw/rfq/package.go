@@ -22,12 +22,12 @@ import (
 // The client of a reserved claim gets a News (35=B) with the transaction to sign: see
 // appendPackage. Making it takes requests to the chain, so workers do it, not the reporter.
 //
-// A claim needs a package while it is reserved and the store has no record that one was
+// A claim needs a transaction package while it is reserved and the store has no record that one was
 // sent. The claim is committed with the reporter's position, that record with the News. A
 // crash that loses the record loses the News too, and the News is sent again, with
 // PossResend. If the claim's commit is also lost, the replay makes the claim again first.
 
-// Limits of packages.
+// Limits of transaction packages.
 const (
 	packageWorkers = 4
 	// packageTimeout bounds one attempt.
@@ -44,7 +44,7 @@ const (
 // errNoChain means that no settlement is configured.
 var errNoChain = errors.New("no chain is configured")
 
-// Packages sends packages to the clients of reserved claims. The goroutines of its queue work.
+// Packages sends transaction packages to the clients of reserved claims. The goroutines of its queue work.
 type Packages struct {
 	entry    *Entry
 	sessions session.Directory[Session]
@@ -62,7 +62,7 @@ type Packages struct {
 	body    []byte
 }
 
-// packageTask is the package of one claim.
+// packageTask is the transaction package of one claim.
 type packageTask struct {
 	sender     *Packages
 	owner      *Session
@@ -117,18 +117,18 @@ func (p *Packages) refill() {
 }
 
 // Expired returns the range of records of sent packages of the days before day.
-func Expired(day uint32) (lo, hi []byte) { return reports.ExpiredOf(keyPacked, day) }
+func Expired(day uint32) (lo, hi []byte) { return reports.ExpiredOf(keyPackageSent, day) }
 
-// packedKey is the key of the record that a claim's News was sent. It is deleted with the day of the
+// packageSentKey is the key of the record that a claim's News was sent. It is deleted with the day of the
 // reservation, long after the claim has ended.
-func packedKey(dst []byte, c *rfq.Claim) []byte {
-	dst = binary.BigEndian.AppendUint32(append(dst, keyPacked), reports.DayOf(c.ReservedAt))
+func packageSentKey(dst []byte, c *rfq.Claim) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, keyPackageSent), reports.DayOf(c.ReservedAt))
 	return binary.BigEndian.AppendUint64(dst, uint64(c.ID))
 }
 
 // attempt requests the package and sends it, or a News that there will be none.
 func (t *packageTask) attempt(ctx context.Context) time.Duration {
-	again, err := t.pack(ctx)
+	again, err := t.build(ctx)
 	if err != nil {
 		t.owner.Fail(err)
 	}
@@ -138,12 +138,12 @@ func (t *packageTask) attempt(ctx context.Context) time.Duration {
 	return again
 }
 
-func (t *packageTask) pack(ctx context.Context) (again time.Duration, err error) {
+func (t *packageTask) build(ctx context.Context) (again time.Duration, err error) {
 	p := t.sender
 	if needed, err := t.needed(); err != nil || !needed {
 		return 0, err
 	}
-	made, failed := p.ask(ctx, &t.claim)
+	made, failed := p.request(ctx, &t.claim)
 	var refusal *desk.Refusal
 	switch {
 	case failed == nil:
@@ -169,7 +169,7 @@ func (t *packageTask) needed() (bool, error) {
 	if err != nil || !ok || c.State != rfq.ClaimReserved {
 		return false, err
 	}
-	_, sent, err := t.sender.entry.Store.Get(packedKey(nil, &t.claim))
+	_, sent, err := t.sender.entry.Store.Get(packageSentKey(nil, &t.claim))
 	if err != nil {
 		return false, fmt.Errorf("claim %s: %w", market.AppendClaimID(nil, t.claim.ID), err)
 	}
@@ -183,7 +183,7 @@ func (t *packageTask) again() time.Duration {
 	return max(0, min(t.pause, left))
 }
 
-func (p *Packages) ask(ctx context.Context, c *rfq.Claim) (desk.Package, error) {
+func (p *Packages) request(ctx context.Context, c *rfq.Claim) (desk.Package, error) {
 	settlement := p.entry.Settlement
 	if settlement == nil {
 		return desk.Package{}, errNoChain
@@ -202,7 +202,7 @@ func (p *Packages) send(t *packageTask, appendBody func([]byte) []byte) error {
 		return err
 	}
 	return t.owner.Messages.SaveWith(func(set func(key, value []byte), _ func(lo, hi []byte)) {
-		set(packedKey(nil, &t.claim), nil)
+		set(packageSentKey(nil, &t.claim), nil)
 	})
 }
 

@@ -35,24 +35,16 @@ func (q *quote) appendRecord(dst []byte) []byte {
 
 // parseQuoteRecord reads the encoding of appendRecord, as parseClaimRecord does.
 func parseQuoteRecord(id market.QuoteID, value []byte, sessionOf func(uint16) *Session) (*quote, error) {
-	bad := func() (*quote, error) {
+	stored, ref, ok := parseRecord[*rfq.Quote](value, quoteRecordVersion, quoteRecordHead)
+	if !ok || stored.ID != id || value[4] > 1 {
 		return nil, fmt.Errorf("%w: quote %s: %d bytes", session.ErrLayout, market.AppendQuoteID(nil, id), len(value))
-	}
-	if len(value) < quoteRecordHead || value[0] != quoteRecordVersion || value[4] > 1 || len(value) < quoteRecordHead+int(value[5]) {
-		return bad()
-	}
-	refEnd := quoteRecordHead + int(value[5])
-	record, rest, err := rfq.DecodeRecord(value[refEnd:])
-	stored, ok := record.(*rfq.Quote)
-	if err != nil || !ok || len(rest) != 0 || stored.ID != id || refEnd == quoteRecordHead {
-		return bad()
 	}
 	s := sessionOf(binary.BigEndian.Uint16(value[1:]))
 	if s == nil {
 		return nil, nil
 	}
 	return &quote{
-		ClientQuote: wire.ClientQuote{Quote: *stored, Ref: string(value[quoteRecordHead:refEnd]), Digits: value[3]},
+		ClientQuote: wire.ClientQuote{Quote: *stored, Ref: ref, Digits: value[3]},
 		owner:       s, over: value[4] == 1,
 	}, nil
 }

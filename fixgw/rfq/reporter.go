@@ -420,7 +420,7 @@ func (d *Reporter) onOutcome(e *event.Event, r *rfq.Outcome) {
 	}
 	d.out.At = r.At
 	key := string(d.out.Command.ClOrdID())
-	symbol := s.symbolAsked(key)
+	symbol := s.requestedSymbol(key)
 	d.text = append(d.text[:0], wire.DeskText(r.Reason, r.Limit)...)
 	body := d.body[:0]
 	switch r.Kind {

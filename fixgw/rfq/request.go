@@ -31,9 +31,9 @@ func (s *Session) QuoteRequest(frame []byte) *wire.Reject {
 		}
 	}
 	entry := &reports.Request{ClOrdID: key, MsgType: 'R', Content: r.Content()}
-	ask, refusal := s.decodeQuoteRequest(&r, entry)
+	request, refusal := s.decodeQuoteRequest(&r, entry)
 	if refusal == nil {
-		refusal = s.submit(ask, entry)
+		refusal = s.submit(request, entry)
 	}
 	if refusal != nil {
 		s.rejectQuoteRequest(&r, refusal)
@@ -68,24 +68,24 @@ func (s *Session) decodeQuoteRequest(r *wire.QuoteRequest, entry *reports.Reques
 	case r.Qty != nil:
 		return nil, wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "OrderQty (38): a quote is asked for in dollars, CashOrderQty (152)")
 	}
-	ask := &rfq.RequestQuote{}
+	request := &rfq.RequestQuote{}
 	entry.Instrument = in.ID
-	if ask.Fill, refusal = wire.ParseFill(r.Cash); refusal != nil {
+	if request.Fill, refusal = wire.ParseFill(r.Cash); refusal != nil {
 		return nil, refusal
 	}
-	if ask.Rail, refusal = wire.ParseRail(r.Rail); refusal != nil {
+	if request.Rail, refusal = wire.ParseRail(r.Rail); refusal != nil {
 		return nil, refusal
 	}
 	if r.Security != nil {
-		ask.Ticket, ask.Tranche, refusal = parseOffered(view, in.ID, r.Security, r.Source)
+		request.Ticket, request.Tranche, refusal = parseOffered(view, in.ID, r.Security, r.Source)
 	} else {
-		ask.Ticket, ask.Tranche, refusal = currentOffer(view, in.ID, ask.Fill, ask.Rail, s.entry.Now().UnixNano())
+		request.Ticket, request.Tranche, refusal = currentOffer(view, in.ID, request.Fill, request.Rail, s.entry.Now().UnixNano())
 	}
 	if refusal != nil {
 		return nil, refusal
 	}
-	ask.Indicative = !s.entry.settles()
-	return ask, nil
+	request.Indicative = !s.entry.settles()
+	return request, nil
 }
 
 // parseOffered reads SecurityID: the ids of a ticket and of one of its tranches,
@@ -135,8 +135,8 @@ func (s *Session) submit(request rfq.Request, entry *reports.Request) *wire.Refu
 	head := request.Head()
 	head.RequestID, head.Ref = desk.NewRequestID(s.entry.Group), entry.ClOrdID
 	entry.ID = market.OrderID(head.RequestID)
-	if asked, ok := entry.Subject.(*claim); ok {
-		asked.ID = market.ClaimID(head.RequestID)
+	if requested, ok := entry.Subject.(*claim); ok {
+		requested.ID = market.ClaimID(head.RequestID)
 	}
 	if s.entry.Format1 && rfq.FitFormat1(request) != nil {
 		return wire.Refuse(wire.QuoteRejOther, wire.CodeUnsupported, "%s", rfq.ErrNotFinalized)
@@ -172,9 +172,9 @@ func (s *Session) rejectQuoteRequest(r *wire.QuoteRequest, refusal *wire.Refusal
 	s.Send("AG", wire.TagQuoteReqID, s.Out.Scratch, false)
 }
 
-// symbolAsked returns the symbol of a request that has no answer yet.
-func (s *Session) symbolAsked(key string) string {
-	if r, asked := s.Find(key); asked && r.Pending() {
+// requestedSymbol returns the symbol of a request that has no answer yet.
+func (s *Session) requestedSymbol(key string) string {
+	if r, found := s.Find(key); found && r.Pending() {
 		if in := s.entry.Instruments.Get(r.Instrument); in != nil {
 			return in.Symbol
 		}

@@ -14,7 +14,7 @@ import (
 
 // acceptor is one quickfix.Acceptor with its sessions. A running Acceptor takes no further
 // sessions, so each reload that adds CompIDs starts another one. acceptor is also the
-// net.Listener of its Acceptor: Accept returns connections whose Logon is proven.
+// net.Listener of its Acceptor: Accept returns connections whose Logon is authenticated.
 type acceptor struct {
 	quickfix *quickfix.Acceptor
 	sessions []quickfix.SessionID // as quickfix calls them: all with the same Qualifier
@@ -85,7 +85,7 @@ func (a *acceptor) unregister() {
 	}
 }
 
-// handOver gives quickfix a connection whose Logon is proven. It waits until new sessions have
+// handOver gives quickfix a connection whose Logon is authenticated. It waits until new sessions have
 // stopped sleeping, because quickfix never closes a connection of a session that stops
 // while it sleeps.
 func (a *acceptor) handOver(c net.Conn) error {

@@ -142,7 +142,7 @@ func (a app) admin(s *Session, m *quickfix.Message) quickfix.MessageRejectError 
 		if _, err := wire.ParseLogon(m.Bytes(), a.options.CompID, a.profile.minHeartBt); err != nil {
 			return quickfix.RejectLogon{Text: err.Error()}
 		}
-		if s.removed.Load() { // after the Logon was proven
+		if s.removed.Load() { // after the Logon was authenticated
 			return quickfix.RejectLogon{Text: removedText}
 		}
 	case "4":

@@ -18,7 +18,7 @@ import (
 // conn is one client's connection as quickfix sees it. It enforces the limits that
 // quickfix does not have.
 //
-// Reading: quickfix gets nothing until the Logon has been proven (logon.go). Afterwards
+// Reading: quickfix gets nothing until the Logon has been authenticated (logon.go). Afterwards
 // each Read returns one whole message, whose length and checksum are right. No more
 // messages wait for the session than quickfix's channel can hold. So, when the session
 // ends, quickfix's reading goroutine waits in Read, which returns, and not at a channel
@@ -32,7 +32,7 @@ type conn struct {
 	silent     atomic.Bool             // no whole message has come; before the logon
 	waits      *list.Element           // in listener.pending; guarded by its mutex
 	address    netip.Addr              // see addressOf
-	known      bool                    // its address has proven a Logon before
+	known      bool                    // its address has logged on before
 	session    atomic.Pointer[Session] // nil before the logon
 
 	// Reading: used by the goroutine of admit until the logon, then by quickfix's.

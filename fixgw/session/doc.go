@@ -1,10 +1,10 @@
-// Package session is the FIX 4.4 session: it accepts connections, proves Logons, and
+// Package session is the FIX 4.4 session: it accepts connections, authenticates Logons, and
 // keeps each CompID's sequence numbers and sent messages. quickfix is the session layer;
 // only this package uses it. The package above gives each Session a Handler, which decides
 // what the messages mean.
 //
 //	socket ─▶ conn: whole, checked frames ─┬─ ordinary request, session idle (fastpath.go) ─┬─▶ Handler
-//	                Logon proven (logon.go)└─▶ quickfix session (app.go) ───────────────────┘
+//	                authenticated (logon.go)└─▶ quickfix session (app.go) ───────────────────┘
 //	Session.Deliver ─▶ batch numbered and stored (outbound.go) ─▶ connection's write queue ─▶ socket
 //
 // # Invariants
@@ -13,10 +13,10 @@
 //     are not synced: see MessageStore.
 //  2. The caller of Deliver never waits for a client: a connection's buffer takes a
 //     message at once, or the client is cut off.
-//  3. Before a Logon is proven the client has no session, no number moves, and a
+//  3. Before a Logon is authenticated the client has no session, no number moves, and a
 //     connection costs at most LogonBytes and LogonTimeout. Connections that send nothing
 //     keep no client out (listener.go), and neither does a client that guesses passwords
-//     (proofs.go).
+//     (passwords.go).
 //  4. A signed Logon opens a session once: its SendingTime is synced before the
 //     connection gets the session.
 //  5. A CompID keeps its session number, its sequence numbers and messages, and its
@@ -49,7 +49,7 @@
 // Reload replaces all participants or, if one of them is invalid, none. The
 // registry of sessions is immutable, behind an atomic pointer. quickfix's Acceptor takes
 // no new session while it runs, so each reload that adds CompIDs starts another one, and a
-// proven connection goes to the acceptor of its session. A session whose CompID was removed
+// authenticated connection goes to the acceptor of its session. A session whose CompID was removed
 // is logged out and stays, for its orders; quickfix keeps a goroutine for it until the
 // process ends, so maxRemoved bounds their number. A reload cancels no order of a client
 // that did not ask for cancel on disconnect.
@@ -60,7 +60,7 @@
 // each Logout of its own. If the session stops first, the timer's goroutine never ends: at
 // most one per session, at the end of the process.
 //
-// A second connection with a proven Logon gets the session if the client of the first one
+// A second connection with an authenticated Logon gets the session if the client of the first one
 // does not answer a TestRequest within TakeoverSilence (logon.go).
 //
 // While the node does not lead, a Standby holds the address and names the leader.

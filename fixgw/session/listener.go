@@ -14,9 +14,9 @@ import (
 // each.
 type listener struct {
 	net.Listener
-	host   *host
-	proofs *proofs
-	done   chan struct{} // closed when no connection is accepted any more
+	host      *host
+	passwords *passwords
+	done      chan struct{} // closed when no connection is accepted any more
 
 	mu      sync.Mutex
 	conns   map[*conn]bool
@@ -27,9 +27,9 @@ type listener struct {
 	closed  bool
 }
 
-func newListener(h *host, p *proofs, inner net.Listener) *listener {
+func newListener(h *host, p *passwords, inner net.Listener) *listener {
 	return &listener{
-		Listener: inner, host: h, proofs: p,
+		Listener: inner, host: h, passwords: p,
 		done: make(chan struct{}), conns: make(map[*conn]bool), from: make(map[netip.Addr]int),
 	}
 }
@@ -85,7 +85,7 @@ func (d *listener) admit(inner net.Conn) *conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	address := addressOf(inner)
-	known := d.proofs.isKnown(address)
+	known := d.passwords.isKnown(address)
 	if d.closed || !d.makeRoom(address, known) {
 		d.refused++
 		return nil

@@ -34,7 +34,7 @@ type sessionLog struct {
 	store  *MessageStore // nil for what concerns no session
 }
 
-// OnIncoming counts the message that the session's loop takes up.
+// OnIncoming counts the message that the session's loop begins.
 func (l *sessionLog) OnIncoming([]byte) {
 	if l.store != nil {
 		l.store.startedByQuickfix.Add(1)
@@ -42,7 +42,7 @@ func (l *sessionLog) OnIncoming([]byte) {
 	}
 }
 
-// OnOutgoing counts the message, and yields to the writer that was just handed it, so
+// OnOutgoing counts the message, and yields to the writer that was just given it, so
 // that the writer is ready for the next: otherwise the session's loop spins until it is.
 func (l *sessionLog) OnOutgoing([]byte) {
 	if l.store != nil {

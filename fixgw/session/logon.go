@@ -11,24 +11,24 @@ import (
 	"blockdesk/internal/solana/eddsa"
 )
 
-// A Logon is proven here, on a goroutine of the connection, before quickfix sees a byte.
-// If the session proved it, anyone with the CompID could occupy the session, and each
+// A Logon is authenticated here, on a goroutine of the connection, before quickfix sees a byte.
+// If the session authenticated it, anyone with the CompID could occupy the session, and each
 // refusal would move its sequence numbers, so that the participant could no longer log on.
 //
 // Every refusal is a Logout with MsgSeqNum 1, sent RefuseDelay after the message came,
 // whatever the reason. A password is checked also for an unknown user, against a hash that
-// no password has; see proofs.go for what keeps checks cheap. A connection that does not send a whole message is closed silently.
+// no password has; see passwords.go for what keeps checks cheap. A connection that does not send a whole message is closed silently.
 
-// logons proves Logons.
+// logons authenticates Logons.
 type logons struct {
 	*host
-	sessions *sessions
-	proofs   *proofs
-	noHash   *participants.PasswordHash
+	sessions  *sessions
+	passwords *passwords
+	noHash    *participants.PasswordHash
 }
 
 func newLogons(h *host, list *sessions) (logons, error) {
-	p, err := newProofs()
+	p, err := newPasswords()
 	if err != nil {
 		return logons{}, err
 	}
@@ -36,7 +36,7 @@ func newLogons(h *host, list *sessions) (logons, error) {
 	return logons{h, list, p, noHash}, err
 }
 
-// admit reads the first message of c, proves the Logon and attaches the session; d has
+// admit reads the first message of c, authenticates the Logon and attaches the session; d has
 // accepted c. After an error the connection is closed, or about to be.
 func (v *logons) admit(c *conn, d *listener) error {
 	c.Conn.SetReadDeadline(c.accepted.Add(v.options.LogonTimeout))
@@ -48,12 +48,12 @@ func (v *logons) admit(c *conn, d *listener) error {
 	c.silent.Store(false)
 	c.Conn.SetReadDeadline(time.Time{})
 	came := time.Now()
-	s, l, err := v.prove(c, frame)
+	s, l, err := v.authenticate(c, frame)
 	if err == nil {
-		v.proofs.right(c.address, v.options.Now())
+		v.passwords.right(c.address, v.options.Now())
 		err = v.takeSession(c, s, &l, came)
 	}
-	if errors.Is(err, errGone) {
+	if errors.Is(err, errClientClosed) {
 		c.cutOff(err)
 		return err
 	}
@@ -76,7 +76,7 @@ func (v *logons) admit(c *conn, d *listener) error {
 	d.loggedOn(c, s)
 	c.note(wire.Received, frame)
 	c.toQuickfix = quickfixInput{every: time.Duration(l.HeartBtInt) * time.Second / 2}
-	seq, _ := wire.ParseSeq(l.SeqNum) // prove has checked it
+	seq, _ := wire.ParseSeq(l.SeqNum) // authenticate has checked it
 	c.toQuickfix.note(frame, seq, v.options.Now())
 	// The messages that fill a gap before the Logon come after the first request, which
 	// must not wait for them.
@@ -97,7 +97,7 @@ var errReplaced = errors.New("replaced by a new Logon")
 // releaseTime is how long a session whose connection is cut may take to be free.
 const releaseTime = 2 * time.Second
 
-// takeSession attaches the session of a proven Logon. If another connection has it, that
+// takeSession attaches the session of an authenticated Logon. If another connection has it, that
 // client gets a TestRequest: a client whose line is dead must be able to come back before
 // its heartbeats are missed, and a live one must not lose its session. If nothing comes
 // from it within Options.TakeoverSilence, its connection is cut and c gets the session.
@@ -134,7 +134,7 @@ func (v *logons) takeSession(c *conn, s *Session, l *wire.Logon, came time.Time)
 		}
 		time.Sleep(logonPause)
 		if c.clientGone() || c.leaving() {
-			return errGone
+			return errClientClosed
 		}
 		err = s.attach(&c.socket, l)
 	}
@@ -151,9 +151,9 @@ func (v *logons) noteRefusal(l *wire.Logon, why error, at time.Time) {
 	}
 }
 
-// prove returns the session of a Logon with a valid signature or, if it has none, with the
+// authenticate returns the session of a Logon with a valid signature or, if it has none, with the
 // right password.
-func (v *logons) prove(c *conn, frame []byte) (*Session, wire.Logon, error) {
+func (v *logons) authenticate(c *conn, frame []byte) (*Session, wire.Logon, error) {
 	seq, err := wire.CheckFrame(frame)
 	if err == nil && seq == 0 {
 		// quickfix would use one of our numbers to answer it.
@@ -171,7 +171,7 @@ func (v *logons) prove(c *conn, frame []byte) (*Session, wire.Logon, error) {
 		s = nil
 	}
 	if l.Signature != nil {
-		return s, l, v.proveSignature(s, &l)
+		return s, l, v.checkSignature(s, &l)
 	}
 	hash := v.noHash
 	if s != nil {
@@ -179,12 +179,12 @@ func (v *logons) prove(c *conn, frame []byte) (*Session, wire.Logon, error) {
 			hash = own
 		}
 	}
-	right, err := v.proofs.check(c, s, hash, l.Password)
+	right, err := v.passwords.check(c, s, hash, l.Password)
 	if err != nil {
 		return nil, l, err
 	}
 	if s == nil || !right || string(l.Username) != s.Participant.Name {
-		v.proofs.wrong(c.address, v.options.Now())
+		v.passwords.wrong(c.address, v.options.Now())
 		return nil, l, errBadLogon
 	}
 	return s, l, nil
@@ -223,9 +223,9 @@ const MaxLogonSkew = 30 * time.Second
 // where there is no key to check it with.
 var errBadSignature = errors.New(wire.CodeLogonRefused + ": username, signature or CompID is wrong")
 
-// proveSignature returns what is wrong with a signed Logon; s is nil if its CompID is
+// checkSignature returns what is wrong with a signed Logon; s is nil if its CompID is
 // unknown. Only a client with the key learns more than that something is wrong.
-func (v *logons) proveSignature(s *Session, l *wire.Logon) error {
+func (v *logons) checkSignature(s *Session, l *wire.Logon) error {
 	var key *[32]byte
 	if s != nil {
 		key = s.terms.Load().key

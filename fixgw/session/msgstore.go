@@ -44,7 +44,7 @@ type MessageStore struct {
 
 	activity atomic.Uint64 // changes when the session does something
 	idle     uint64        // activity at the last CreationTime; session loop only
-	// startedByQuickfix counts the messages that quickfix's session has taken up.
+	// startedByQuickfix counts the messages that quickfix's session has begun.
 	startedByQuickfix atomic.Uint64
 	// queuedByQuickfix and writtenByQuickfix count the messages that quickfix has given to its writer,
 	// and that the writer has given to the connection.

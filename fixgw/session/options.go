@@ -30,7 +30,7 @@ type Options struct {
 	// MaxPending is how many connections may wait before their logon, and MaxPendingPerIP
 	// how many of them from one address (IPv6: one /64). One more replaces the oldest that
 	// has sent no whole message. A quarter of MaxPending is kept for addresses that have
-	// proven a Logon before.
+	// logged on before.
 	MaxPending      int
 	MaxPendingPerIP int
 
@@ -40,7 +40,7 @@ type Options struct {
 	LogonTimeout time.Duration
 	RefuseDelay  time.Duration
 	// TakeoverSilence is how long the client of a connected session may stay silent when
-	// another connection has proven a Logon to it, before that connection gets the session.
+	// another connection has sent an authenticated Logon, before that connection gets the session.
 	TakeoverSilence time.Duration
 
 	// LogonGrace is how long the Logout that names a reason may wait for the answer to
@@ -69,7 +69,7 @@ type Options struct {
 	Prepared *Prepared
 
 	// Leadership is the node's role in its group. After the node has lost it, refusals
-	// and the Logout's text name the leader. A follower makes no reports, and rejects
+	// and the Logout's text name the leader. A follower process makes no reports, and rejects
 	// everything but requests for market data and instruments. An order's status waits
 	// for Barrier. Default nil: the node is in no group.
 	Leadership *leadership.Leadership

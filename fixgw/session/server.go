@@ -11,7 +11,7 @@ import (
 	"blockdesk/persist/kv"
 )
 
-// Server accepts FIX connections, proves their Logons, and owns the sessions of all
+// Server accepts FIX connections, authenticates their Logons, and owns the sessions of all
 // CompIDs. The steps of its life, in this order: New, Open, Listen, StartSessions, Serve,
 // StopAccepting, LogOut, CloseStores.
 type Server struct {
@@ -61,7 +61,7 @@ func (v *Server) Listen() error {
 	if err != nil {
 		return fmt.Errorf("fix: %w", err)
 	}
-	v.listener = newListener(&v.host, v.logons.proofs, listener)
+	v.listener = newListener(&v.host, v.logons.passwords, listener)
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (v *Server) SaveMessages() error {
 }
 
 // Serve runs each connection that the listener accepts, until the listener is closed. One
-// goroutine writes. Another reads the Logon and, once it is proven, hands the connection
+// goroutine writes. Another reads the Logon and, once it is authenticated, gives the connection
 // to quickfix, which reads the rest.
 func (v *Server) Serve(ctx context.Context, conns *sync.WaitGroup) {
 	for {

@@ -24,9 +24,9 @@ type Handler interface {
 	Message(msgType, frame []byte) *wire.Reject
 	// OrderRequest answers a D, F, G, H or q on the goroutine that read it from the
 	// connection. alone means that no other message has been read: then the handler may
-	// enqueue the command only, return placed, and execute it in RunInline.
-	OrderRequest(msgType byte, r *wire.OrderRequest, alone bool) (placed bool, reject *wire.Reject)
-	// RunInline executes what OrderRequest has placed. The session's lock is not held.
+	// enqueue the command without executing it and return enqueued; RunInline executes it.
+	OrderRequest(msgType byte, r *wire.OrderRequest, alone bool) (enqueued bool, reject *wire.Reject)
+	// RunInline executes what OrderRequest has enqueued. The session's lock is not held.
 	RunInline()
 	// LogonFlagsChanged is called when the flags of the last Logon may have changed, and
 	// once when the session can take messages. Any goroutine.
@@ -53,7 +53,7 @@ type Session struct {
 
 	// conn is the connection that holds the session; nil = none.
 	conn     atomic.Pointer[socket]
-	opening  atomic.Bool // a proven Logon is on its way to quickfix
+	opening  atomic.Bool // an authenticated Logon is on its way to quickfix
 	loggedOn atomic.Bool // between quickfix's OnLogon and OnLogout
 	kicked   atomic.Bool // its Logout is on its way; later messages are dropped
 	// The choices of the last Logon; a restart keeps them.
@@ -61,7 +61,7 @@ type Session struct {
 	DropCopy           atomic.Bool // 9406
 	Custom             atomic.Bool // 5600
 	history            logonHistory
-	proven             atomic.Pointer[proven]
+	lastPassword       atomic.Pointer[lastPassword]
 	// rejected is the text of the Reject that quickfix has just sent; nil = none. Its
 	// Logout right after has the same reason.
 	rejected atomic.Pointer[string]
@@ -91,8 +91,8 @@ type terms struct {
 	key  *[32]byte                  // nil = no logon by signature
 }
 
-// proven is the password that a session was proven by.
-type proven struct {
+// lastPassword is the password that a session was last authenticated by.
+type lastPassword struct {
 	hash string // that it was checked against: a reload may change it
 	mac  [sha256.Size]byte
 }
@@ -153,7 +153,7 @@ func (s *Session) attach(c *socket, l *wire.Logon) error {
 	if err := s.Messages.setFlags(l.Flags); err != nil {
 		s.conn.CompareAndSwap(c, nil)
 		s.host.Fail(err)
-		return errors.New(s.host.UnavailableText("the store has failed"))
+		return errors.New(s.host.UnavailableText(StoreFailedText))
 	}
 	s.kicked.Store(false)
 	s.opening.Store(true)
@@ -264,7 +264,7 @@ type Outbox struct {
 	Scratch []byte
 }
 
-// Send hands one message to the session: it is stored, and written when the
+// Send gives one message to the session: it is stored, and written when the
 // session is logged on. body is in the form of draft; it is copied. An error is
 // the store's, and final.
 func (o *Outbox) Send(s *Session, msgType string, firstTag int, body []byte, possResend bool) error {

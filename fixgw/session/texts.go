@@ -19,6 +19,10 @@ const (
 	resetText    = codeLoggedOut + ": the sequence numbers are being reset"
 )
 
+// StoreFailedText is the reason of a refusal after the store has failed, which ends the
+// service.
+const StoreFailedText = "the gateway's store has failed: requests are refused until the operator restarts the service"
+
 // MaxOperatorText is the longest text of an operator to clients, in bytes of
 // printable ASCII.
 const MaxOperatorText = 256

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -55,4 +56,9 @@ func AppendText(dst []byte, text string) []byte {
 		}
 	}
 	return dst
+}
+
+// oneOf reports whether value is one of the characters of set.
+func oneOf(value []byte, set string) bool {
+	return len(value) == 1 && strings.IndexByte(set, value[0]) >= 0
 }

@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"bytes"
-	"strings"
-)
+import "bytes"
 
 // requestKinds is a set of messages that may be ordinary.
 type requestKinds uint8
@@ -208,11 +205,6 @@ func once(field *[]byte, value []byte) bool {
 	first := *field == nil
 	*field = value
 	return first
-}
-
-// oneOf reports whether value is one of the characters of set.
-func oneOf(value []byte, set string) bool {
-	return len(value) == 1 && strings.IndexByte(set, value[0]) >= 0
 }
 
 // isAmount reports whether value is digits with at most one point among them.

@@ -1,5 +1,9 @@
 package wire
 
+// MaxRequestID is the longest SecurityReqID (320), SecurityStatusReqID (324) and
+// TradSesReqID (335), in bytes.
+const MaxRequestID = 64
+
 // Values of BusinessRejectReason (380).
 const (
 	RejOther         = 0

@@ -6,10 +6,6 @@ import (
 	"blockdesk/market"
 )
 
-// MaxRequestID is the longest SecurityReqID (320), SecurityStatusReqID (324) and
-// TradSesReqID (335), in bytes.
-const MaxRequestID = 64
-
 // SecurityRequest holds the raw values of an x, c, e or g; nil = absent. They alias
 // the message.
 type SecurityRequest struct {

@@ -1,6 +1,11 @@
 // Package console runs a fixterm.Terminal over a FIX session: it reads commands from a
-// person or a script, sends them, and shows what the gateway answers. A lost
-// connection is dialed again; what the terminal can send again it does.
+// person or a script, sends them, and shows what the gateway answers. It owns the screen and
+// the connection; fixterm owns the session's state.
+//
+// A lost connection is dialed again, at most redials times, and the subscriptions that the
+// terminal had are sent again. Requests without an answer count as refused. A script waits
+// for the answer of each command before the next; a person does not. The screen redraws a
+// book where it was and keeps the line that is being typed below it.
 package console
 
 import (
@@ -159,7 +164,7 @@ func (c *console) logout(ended <-chan error) error {
 	case <-time.After(c.o.Wait):
 		c.client.Close()
 	}
-	c.screen.say("logged out", "")
+	c.screen.show("logged out", "")
 	return err
 }
 
@@ -179,7 +184,7 @@ func (c *console) awaitAnswers(ctx context.Context, ended <-chan error, pause ti
 			n := c.term.GiveUp()
 			c.refused += n
 			c.mu.Unlock()
-			c.screen.say("no answer", "after "+c.o.Wait.String())
+			c.screen.show("no answer", "after "+c.o.Wait.String())
 		}
 	}
 	select {
@@ -208,7 +213,7 @@ func (c *console) command(line string) (quit bool, pause time.Duration) {
 	}
 	if err != nil {
 		c.refused++
-		c.screen.say("error", err.Error())
+		c.screen.show("error", err.Error())
 		return false, 0
 	}
 	for i := range a.Reports {
@@ -247,7 +252,7 @@ func (c *console) serve(ctx context.Context) error {
 		case err == nil || errors.Is(err, fixclient.ErrLogout):
 			return err
 		}
-		c.screen.say("cut off", err.Error())
+		c.screen.show("cut off", err.Error())
 		c.mu.Lock()
 		again := c.term.Disconnected()
 		c.refused += c.term.GiveUp()
@@ -283,14 +288,14 @@ func (c *console) redial(ctx context.Context) error {
 		case errors.Is(err, fixclient.ErrSequence) || try == redials:
 			return explainLogon(err)
 		}
-		c.screen.say("no session", err.Error())
+		c.screen.show("no session", err.Error())
 		pause = min(2*pause, redialMost)
 	}
 }
 
 func (c *console) sayLogon() {
 	sender, target := c.client.NextSequence()
-	c.screen.say("logged on", fmt.Sprintf("%s to %s at %s; next numbers: %d out, %d in",
+	c.screen.show("logged on", fmt.Sprintf("%s to %s at %s; next numbers: %d out, %d in",
 		c.o.Client.SenderCompID, c.o.Client.TargetCompID, c.o.Client.Addr, sender, target))
 }
 

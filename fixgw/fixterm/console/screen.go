@@ -50,8 +50,8 @@ func (s *screen) entered() {
 	s.ladder = ""
 }
 
-// say shows a line of the console itself.
-func (s *screen) say(event, text string) {
+// show prints a line of the console itself.
+func (s *screen) show(event, text string) {
 	s.report(&fixterm.Report{Event: event, Text: text})
 }
 
@@ -135,7 +135,7 @@ func (s *screen) trace(sent bool, message []byte) {
 		return
 	}
 	if m.Type() == "4" {
-		s.say("gap", fmt.Sprintf("%d to %d are not sent again", seq, m.Int(36)-1))
+		s.show("gap", fmt.Sprintf("%d to %d are not sent again", seq, m.Int(36)-1))
 		return
 	}
 	for _, r := range fixterm.Again(m) {

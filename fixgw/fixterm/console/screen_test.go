@@ -20,7 +20,7 @@ func TestScreenRedraws(t *testing.T) {
 	s.prompt()
 	s.report(book("A/B"))
 	s.report(book("A/B")) // over the first
-	s.say("accepted", "an order")
+	s.show("accepted", "an order")
 	s.report(book("A/B")) // anew: something stands between
 	s.report(book("C/D")) // anew: another book
 	s.entered()

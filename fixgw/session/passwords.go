@@ -19,7 +19,7 @@ import (
 // So that neither a storm of reconnects nor a client that guesses keeps others out:
 //
 //   - All cores check, and a check is dropped if its client has gone meanwhile.
-//   - The password that a session was proven by is remembered, as a keyed hash in memory:
+//   - The password that a session was authenticated by is remembered, as a keyed hash in memory:
 //     the next Logon with it costs a microsecond.
 //   - An address with too many wrong passwords waits, longer each time, before another one
 //     is checked. A remembered password is not affected: it may come from the same address.
@@ -38,17 +38,17 @@ const (
 	maxAddresses = 4096
 )
 
-// errGone ends a Logon whose client has closed the connection.
-var errGone = errors.New("client is gone")
+// errClientClosed ends a Logon whose client has closed the connection.
+var errClientClosed = errors.New("client is gone")
 
-// proofs has what the server remembers of Logons. Any goroutine.
-type proofs struct {
+// passwords checks passwords and remembers the results. Any goroutine.
+type passwords struct {
 	slots chan struct{} // one for each check
 	key   [sha256.Size]byte
 
 	mu     sync.Mutex
 	failed map[netip.Addr]failures
-	known  map[netip.Addr]time.Time // addresses that have proven a Logon, and when last
+	known  map[netip.Addr]time.Time // addresses that have logged on, and when last
 }
 
 // failures are the wrong passwords of an address.
@@ -58,8 +58,8 @@ type failures struct {
 	until time.Time // no check before it
 }
 
-func newProofs() (*proofs, error) {
-	p := &proofs{
+func newPasswords() (*passwords, error) {
+	p := &passwords{
 		slots:  make(chan struct{}, runtime.GOMAXPROCS(0)),
 		failed: make(map[netip.Addr]failures), known: make(map[netip.Addr]time.Time),
 	}
@@ -67,7 +67,7 @@ func newProofs() (*proofs, error) {
 	return p, err
 }
 
-func (p *proofs) mac(password []byte) (sum [sha256.Size]byte) {
+func (p *passwords) mac(password []byte) (sum [sha256.Size]byte) {
 	h := hmac.New(sha256.New, p.key[:])
 	h.Write(password) // never fails
 	h.Sum(sum[:0])
@@ -75,14 +75,14 @@ func (p *proofs) mac(password []byte) (sum [sha256.Size]byte) {
 }
 
 // check returns whether password has the hash. s is nil if the CompID is unknown; then
-// hash is one that no password has. The error is for the client, or errGone.
-func (p *proofs) check(c *conn, s *Session, hash *participants.PasswordHash, password []byte) (right bool, err error) {
+// hash is one that no password has. The error is for the client, or errClientClosed.
+func (p *passwords) check(c *conn, s *Session, hash *participants.PasswordHash, password []byte) (right bool, err error) {
 	if len(password) > participants.MaxPassword {
 		password = password[:participants.MaxPassword]
 	}
 	mac := p.mac(password)
 	if s != nil {
-		if was := s.proven.Load(); was != nil && was.hash == hash.String() && hmac.Equal(was.mac[:], mac[:]) {
+		if was := s.lastPassword.Load(); was != nil && was.hash == hash.String() && hmac.Equal(was.mac[:], mac[:]) {
 			return true, nil
 		}
 	}
@@ -92,20 +92,20 @@ func (p *proofs) check(c *conn, s *Session, hash *participants.PasswordHash, pas
 	p.slots <- struct{}{}
 	defer func() { <-p.slots }()
 	if c.clientGone() {
-		return false, errGone
+		return false, errClientClosed
 	}
 	if err := p.mayTry(c.address, c.host.options.Now()); err != nil { // others of it have failed meanwhile
 		return false, err
 	}
 	right = hash.Verify(password)
 	if right && s != nil {
-		s.proven.Store(&proven{hash: hash.String(), mac: mac})
+		s.lastPassword.Store(&lastPassword{hash: hash.String(), mac: mac})
 	}
 	return right, nil
 }
 
 // mayTry returns the refusal of an address that must wait.
-func (p *proofs) mayTry(address netip.Addr, now time.Time) error {
+func (p *passwords) mayTry(address netip.Addr, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if wait := p.failed[address].until.Sub(now); wait > 0 {
@@ -115,7 +115,7 @@ func (p *proofs) mayTry(address netip.Addr, now time.Time) error {
 }
 
 // wrong counts a wrong password.
-func (p *proofs) wrong(address netip.Addr, now time.Time) {
+func (p *passwords) wrong(address netip.Addr, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := p.failed[address]
@@ -135,7 +135,7 @@ func (p *proofs) wrong(address netip.Addr, now time.Time) {
 
 // forget makes room for another failed address: it drops those that are forgiven, or any
 // half if there are none. It needs mu.
-func (p *proofs) forget(now time.Time) {
+func (p *passwords) forget(now time.Time) {
 	for address, f := range p.failed {
 		if now.Sub(f.last) > forgiveAfter {
 			delete(p.failed, address)
@@ -149,9 +149,9 @@ func (p *proofs) forget(now time.Time) {
 	}
 }
 
-// right remembers an address that has proven a Logon. A client that guesses right at last
+// right remembers an address that has logged on. A client that guesses right at last
 // is as patient as before: its failures stay.
-func (p *proofs) right(address netip.Addr, now time.Time) {
+func (p *passwords) right(address netip.Addr, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, ok := p.known[address]; !ok && len(p.known) >= maxAddresses {
@@ -167,8 +167,8 @@ func (p *proofs) right(address netip.Addr, now time.Time) {
 	p.known[address] = now
 }
 
-// isKnown reports whether an address has proven a Logon.
-func (p *proofs) isKnown(address netip.Addr) bool {
+// isKnown reports whether an address has logged on.
+func (p *passwords) isKnown(address netip.Addr) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, ok := p.known[address]

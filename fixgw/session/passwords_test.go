@@ -15,7 +15,7 @@ import (
 // limit, and is forgiven.
 func TestBackOff(t *testing.T) {
 	t.Parallel()
-	p, err := newProofs()
+	p, err := newPasswords()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestBackOff(t *testing.T) {
 // TestAddressesAreBounded: the memory of addresses has a limit, and the newest are in it.
 func TestAddressesAreBounded(t *testing.T) {
 	t.Parallel()
-	p, err := newProofs()
+	p, err := newPasswords()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestAddressesAreBounded(t *testing.T) {
 // also from an address that has to wait, until the hash changes.
 func TestRememberedPassword(t *testing.T) {
 	t.Parallel()
-	p, err := newProofs()
+	p, err := newPasswords()
 	if err != nil {
 		t.Fatal(err)
 	}
