@@ -317,7 +317,7 @@ func TestHostileFrames(t *testing.T) {
 }
 
 // The same for all of them at once, each in pieces of another size.
-func TestHostileCrowd(t *testing.T) {
+func TestHostileClients(t *testing.T) {
 	d, w := newHostileFeed(t)
 	all := append(hostilePlain(), hostileDeflated(t)...)
 	ends := make(chan error, len(all))

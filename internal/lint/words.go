@@ -48,7 +48,19 @@ var privateWords = []privateWord{
 	word(`(?i)\bwhoever\b`, "whoever", "name the subject: the client, the caller, the session"),
 	word(`(?i)\bfates?\b`, "fate fates", "outcome"),
 	word(`\b[Nn]obody (?:who|that)\b`, "", "no client, no node, no caller"),
+	word(`(?i)\b(?:blotters?|crowds?|shelf)\b`, "blotter crowd crowds shelf", "FIX session state, load clients, cache"),
+	word(`\bOver when\b`, "", "Done when"),
+	word(unwritten, "hop hops", "internal request, move"),
+	word(unwritten, "fork forks", "diverge, diverged"),
+	word(unwritten, "warm", "hot standby, uncounted"),
+	word(unwritten, "carrier beats strips", "session, heartbeats, cached encodings"),
+	word(unwritten, "patient urged worded", "retrying, a condition by its name, formatted"),
+	word(unwritten, "belief", "majority"),
+	word(unwritten, "appointment obstacle", "due time, problem"),
 }
+
+// unwritten matches no text: the word is plain English in a sentence and private as a name.
+const unwritten = `\b\B`
 
 // idioms are the field's own or plain English; they hide no private word.
 var idioms = regexp.MustCompile(`(?i)cannot tell|\btells? (?:\S+ ){0,4}(?:apart|from)\b|\btells? (?:\S+ )?whether|tell damage from`)

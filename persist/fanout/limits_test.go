@@ -207,7 +207,7 @@ type snapshotJournal struct {
 	read func() // called before each read
 }
 
-func newShelfJournal(bytes int) *snapshotJournal {
+func newCachedJournal(bytes int) *snapshotJournal {
 	s := &snapshotJournal{file: make([]byte, bytes)}
 	s.next.Store(7)
 	return s
@@ -242,7 +242,7 @@ func TestUnusableSnapshots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			s := newShelfJournal(2 * MaxPieceBytes)
+			s := newCachedJournal(2 * MaxPieceBytes)
 			reads := 0
 			s.read = func() {
 				if reads++; reads%2 == 0 {
@@ -279,7 +279,7 @@ func TestRequestQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	begun, held := make(chan struct{}, 1), make(chan struct{})
-	s := newShelfJournal(100)
+	s := newCachedJournal(100)
 	s.read = func() {
 		select {
 		case begun <- struct{}{}:

@@ -130,6 +130,15 @@ func (c *RFQ) Policy() (rfq.Policy, error) {
 	return p, err
 }
 
+// fillSizes lists the fill sizes of the public ladder, for errors.
+func fillSizes() string {
+	var all []string
+	for f := market.FillUSD(1); f.Valid(); f++ {
+		all = append(all, f.String())
+	}
+	return strings.Join(all, ", ")
+}
+
 // discounts reads the ladder: every fill size, and a larger one never with a smaller
 // discount (our choice: splitting a block must not pay).
 func discounts(ladder []LadderStep) (out [market.FillCount]uint16, err error) {
@@ -137,7 +146,7 @@ func discounts(ladder []LadderStep) (out [market.FillCount]uint16, err error) {
 	for i, step := range ladder {
 		fill, ok := market.ParseFill([]byte(strconv.Itoa(step.FillUSD)))
 		if !ok {
-			return out, fmt.Errorf("rfq.ladder[%d].fill_usd: %d is not a fill size of the public ladder", i, step.FillUSD)
+			return out, fmt.Errorf("rfq.ladder[%d].fill_usd: %d is not a fill size: must be one of %s", i, step.FillUSD, fillSizes())
 		}
 		given[fill-1], out[fill-1] = true, uint16(step.DiscountBps)
 	}
