@@ -72,7 +72,7 @@ func TestRandomMessages(t *testing.T) {
 		conn.SetWriteDeadline(time.Now().Add(wait))
 		conn.Write(sent.Bytes())
 		// The gateway has done all of it when it answers what comes after, or has ended the
-		// session. A garbled length takes what comes behind it along, so this is said again.
+		// session. A garbled length takes what comes behind it along, so this message is sent again.
 		await.True(t, "the end of the session, or an answer", func() bool {
 			conn.Write(wiretest.Message(header("4", 1) + fmt.Sprintf("123=N|36=%d|", seq+1)))
 			conn.Write(wiretest.Message(header("1", seq+1) + "112=END|"))
@@ -90,11 +90,11 @@ func TestRandomMessages(t *testing.T) {
 	mm.want("35=8 11=a 150=0")
 }
 
-// answers is what a connection has said so far.
+// answers has what a connection has received so far.
 type answers struct {
-	mu   sync.Mutex
-	said []byte
-	over bool
+	mu       sync.Mutex
+	received []byte
+	over     bool
 }
 
 // read reads a connection to its end.
@@ -103,7 +103,7 @@ func (a *answers) read(conn net.Conn) {
 	for {
 		n, err := conn.Read(buf)
 		a.mu.Lock()
-		a.said, a.over = append(a.said, buf[:n]...), err != nil
+		a.received, a.over = append(a.received, buf[:n]...), err != nil
 		a.mu.Unlock()
 		if err != nil {
 			return
@@ -118,7 +118,7 @@ func (a *answers) have(field string) bool {
 func (a *answers) all() []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return bytes.Clone(a.said)
+	return bytes.Clone(a.received)
 }
 
 func (a *answers) ended() bool {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -235,5 +236,11 @@ func TestMaxPackages(t *testing.T) {
 		}
 		await.Equal(t, "packages that are being made", 0, d.gateway.packages.Waiting)
 		tk.none()
+		for range 1000 { // claims that have theirs are not queued again
+			if n := d.gateway.packages.Waiting(); n != 0 {
+				t.Fatalf("%d packages are made again", n)
+			}
+			runtime.Gosched()
+		}
 	}
 }

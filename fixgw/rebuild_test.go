@@ -55,14 +55,14 @@ func TestRebuildFilters(t *testing.T) {
 	d.start()
 	mm, tk := d.dial("MM", nil), d.dial("TK", nil)
 	mm2 := d.dial("MM2", func(o *fixclient.Options) { o.Username = "mm" })
-	ask := func(msgType, body string) {
+	request := func(msgType, body string) {
 		hooks := d.hooks.Session("MM") // the rate is another test's
 		hooks.Lock()
 		d.handler("MM").rebuilds = ratelimit.Bucket{}
 		hooks.Unlock()
 		mm.send(msgType, body)
 	}
-	ask("AF", "584=n|585=7|")
+	request("AF", "584=n|585=7|")
 	mm.want("35=8 37=NONE 150=I 39=8 54=7 584=n 911=0 912=Y").Text(t, "UNKNOWN_ORDER: no order is open")
 	mm.order("a", "1", "9", "1", "59=1|")
 	mm.want("11=a 150=0")
@@ -80,7 +80,7 @@ func TestRebuildFilters(t *testing.T) {
 		{"585=8|453=1|448=TK|447=D|452=36|", "37=NONE 103=5"},
 		{"585=8|453=1|448=XX|447=D|452=36|", "37=NONE 103=5"},
 	} {
-		ask("AF", "584=s|"+c.body)
+		request("AF", "584=s|"+c.body)
 		mm.want("35=8 150=I 584=s " + c.want)
 	}
 	began := time.Now().UTC().Add(-time.Minute)
@@ -106,7 +106,7 @@ func TestRebuildFilters(t *testing.T) {
 		{"580=1|75=" + today + "|", ids},
 		{"580=1|75=20200101|", nil},
 	} {
-		ask("AD", "568=t|569=1|"+c.body)
+		request("AD", "568=t|569=1|"+c.body)
 		mm.want(fmt.Sprintf("35=AQ 748=%d 749=0", len(c.want)))
 		var got []string
 		for range c.want {
@@ -125,12 +125,12 @@ func TestRebuildFilters(t *testing.T) {
 
 		{"569=0|580=3|75=20260101|60=20260101-00:00:00|75=20260101|60=20260101-00:00:00|75=20260101|60=20260101-00:00:00|", "99"},
 	} {
-		ask("AD", "568=t|"+c.body)
+		request("AD", "568=t|"+c.body)
 		mm.want("35=AQ 568=t 748=0 750=2 749=" + c.result)
 	}
-	ask("AN", "710=p|724=0|1=x|581=1|715="+today+"|55=92C/SLUSD|"+now60)
+	request("AN", "710=p|724=0|1=x|581=1|715="+today+"|55=92C/SLUSD|"+now60)
 	mm.want("35=AO 710=p 727=0 728=2 729=0")
-	ask("AN", "710=p|724=1|1=x|581=1|715="+today+"|"+now60)
+	request("AN", "710=p|724=1|1=x|581=1|715="+today+"|"+now60)
 	mm.want("35=AO 710=p 727=0 728=4 729=2").Text(t, "UNSUPPORTED: PosReqType (724)")
 }
 

@@ -70,14 +70,14 @@ func TestDuplicates(t *testing.T) {
 	mm.send("G", "11=b|41=a|55=SLUSD/USDC|54=1|38=12|40=2|44=1|"+now60)
 	again(replaced)
 	mm.send("F", "11=c|41=b|55=SLUSD/USDC|54=1|38=12|"+now60)
-	gone := mm.want("35=8 11=c 41=b 150=4")
+	cancelled := mm.want("35=8 11=c 41=b 150=4")
 	for i := range 6 { // pushes a, b, c out of memory
 		mm.order(fmt.Sprint("x", i), "1", "1", "1", "59=3|")
 		mm.want("150=0")
 		mm.want("150=4")
 	}
 	mm.send("F", "11=c|41=b|55=SLUSD/USDC|54=1|38=12|"+now60)
-	again(gone)
+	again(cancelled)
 	mm.order("a", "1", "10", "1", "59=1|")
 	again(first)
 	other()
@@ -200,10 +200,10 @@ func TestMassCancelAndStatus(t *testing.T) {
 	mm.want("35=8 11=b 41= 150=4 39=4 58=mass_cancel")
 	mm.want("35=r 11=q2 530=1 531=1 533=1 55=SLUSD/USDC 54=2")
 	mm.send("q", "11=q3|530=7|"+now60)
-	gone := []string{mm.want("35=8 150=4").Get(11), mm.want("35=8 150=4").Get(11)}
-	slices.Sort(gone)
-	if strings.Join(gone, ",") != "a,c" {
-		t.Errorf("cancelled %v", gone)
+	cancelled := []string{mm.want("35=8 150=4").Get(11), mm.want("35=8 150=4").Get(11)}
+	slices.Sort(cancelled)
+	if strings.Join(cancelled, ",") != "a,c" {
+		t.Errorf("cancelled %v", cancelled)
 	}
 	mm.want("35=r 11=q3 530=7 531=7 533=2")
 	mm.send("q", "11=q3|530=7|"+now60)

@@ -37,7 +37,7 @@ func TestRetryAtOnce(t *testing.T) {
 				defer hooks.Unlock()
 				first, _ := s.Find(c.key)
 				if known, _, reject := s.Repeated([]byte(c.key), first.Content); !known || reject != nil {
-					t.Errorf("%s said again is new, or refused: %v", c.id, reject)
+					t.Errorf("%s repeated is new, or refused: %v", c.id, reject)
 				}
 			}()
 			if err := await.Poll(t.Context(), "the repetition", func() bool { return d.gateway.requests.Duplicates.Load() > before }); err != nil {
@@ -92,7 +92,7 @@ func TestProofAgainAtOnce(t *testing.T) {
 	d.hooks.Session("TK").OnSend("571=p1", func() {
 		bank.set(func() { bank.held = held })
 		if reject := p.Report(s, again); reject != nil {
-			t.Errorf("said again: %+v", reject)
+			t.Errorf("repeated: %+v", reject)
 		}
 	})
 	tk.report(claim, "p1", text)

@@ -51,7 +51,7 @@ func (d *harness) later(by time.Duration) {
 	d.submit(engine.Command{Kind: engine.Tick}, nil)
 }
 
-// bank is a settlement that is ready, or says why not.
+// bank is a settlement that is ready, or returns why it is not.
 type bank struct{ closed atomic.Bool }
 
 var errBankClosed = errors.New("no node answers")
@@ -102,11 +102,11 @@ func newShop(t testing.TB, compIDs []string, change func(*Options)) *harness {
 		Instrument: 0, BaseMint: testAccount(100), BaseDecimals: 6, Rails: market.AllRails,
 		Source: rfq.SourceOperator, CorridorBps: 1000, Via: rfq.NoInstrument,
 	}
-	d.ask(&rfq.SetPolicy{Policy: policy})
-	d.ask(&rfq.SetPair{Pair: pair})
-	d.ask(&rfq.SetAnchor{Instrument: 0, Price: 1_000_000_000})
-	d.ask(&rfq.SetRailPrice{Rail: market.RailSOL, Price: 100_000_000_000})
-	d.ask(&rfq.SetInventory{Instrument: 0, Atoms: 1_000_000_000_000})
+	d.submitDesk(&rfq.SetPolicy{Policy: policy})
+	d.submitDesk(&rfq.SetPair{Pair: pair})
+	d.submitDesk(&rfq.SetAnchor{Instrument: 0, Price: 1_000_000_000})
+	d.submitDesk(&rfq.SetRailPrice{Rail: market.RailSOL, Price: 100_000_000_000})
+	d.submitDesk(&rfq.SetInventory{Instrument: 0, Atoms: 1_000_000_000_000})
 	d.post(0, 1000, 250_000)
 	return d
 }
@@ -122,13 +122,13 @@ func (d *harness) post(in market.InstrumentID, dollars ...uint64) {
 	for _, usd := range dollars {
 		r.Capacities = append(r.Capacities, market.USD(usd*1_000_000))
 	}
-	d.ask(r)
+	d.submitDesk(r)
 	await.True(d.t, "the ticket in the view", func() bool { return len(d.offers.View().Tickets) > before })
 }
 
-// ask has the engine do a request of the service. Its outcome is not waited
+// submitDesk submits a request of the service to the engine. Its outcome is not waited
 // for.
-func (d *harness) ask(r rfq.Request) {
+func (d *harness) submitDesk(r rfq.Request) {
 	d.t.Helper()
 	r.Head().RequestID = desk.NewRequestID(0)
 	commands, err := engine.DeskCommands(nil, r)
@@ -143,7 +143,7 @@ func (d *harness) ask(r rfq.Request) {
 // pay proves a payment of a claim, as settlement does.
 func (d *harness) pay(claim string, signature byte, atoms uint64) {
 	d.t.Helper()
-	d.ask(&rfq.ProvePayment{
+	d.submitDesk(&rfq.ProvePayment{
 		Claim: claimID(d.t, claim), Rail: market.RailUSDC, Signature: [64]byte{0: signature, 63: 1}, Payer: testAccount(1), Amount: atoms, Slot: 5,
 	})
 }
@@ -152,8 +152,8 @@ func (d *harness) pay(claim string, signature byte, atoms uint64) {
 func (d *harness) deliver(claim string) {
 	d.t.Helper()
 	id := claimID(d.t, claim)
-	d.ask(&rfq.BeginDelivery{Claim: id, Proof: [32]byte{1}})
-	d.ask(&rfq.SettleClaim{Claim: id, Proof: [32]byte{2}})
+	d.submitDesk(&rfq.BeginDelivery{Claim: id, Proof: [32]byte{1}})
+	d.submitDesk(&rfq.SettleClaim{Claim: id, Proof: [32]byte{2}})
 }
 
 func claimID(t testing.TB, text string) market.ClaimID {

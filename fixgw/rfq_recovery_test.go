@@ -39,15 +39,15 @@ func runAllClaimStates(t *testing.T) *harness {
 	d.pay(lost, 3, 250_000_000)
 	tk.wantNext("11=lost 150=0")
 	d.ahead.Add(int64(testClaimTTL))
-	d.ask(&rfq.AbandonDelivery{Claim: claimID(t, lost)})
+	d.submitDesk(&rfq.AbandonDelivery{Claim: claimID(t, lost)})
 	mm.wantNext("11=gtd 150=C")
 	if m := mm.wantNext("35=AI 297=7"); m.Get(131) != "r2" { // r3 was used
 		t.Errorf("%s", m)
 	}
 	mm.wantNext("693=aj 150=C 39=C")
 	tk.wantNext("11=lost 150=4 39=4")
-	d.ask(&rfq.WithdrawTicket{Ticket: 1})
-	d.ask(&rfq.ProvePayment{Claim: claimID(t, late), Rail: 2, Signature: [64]byte{9}, Payer: testAccount(1), Amount: 1e12, Slot: 5})
+	d.submitDesk(&rfq.WithdrawTicket{Ticket: 1})
+	d.submitDesk(&rfq.ProvePayment{Claim: claimID(t, late), Rail: 2, Signature: [64]byte{9}, Payer: testAccount(1), Amount: 1e12, Slot: 5})
 	mm.wantNext("693=aj 150=4 39=4").Text(t, "REFUND_DUE: late_payment")
 	mm.leave()
 	tk.leave()

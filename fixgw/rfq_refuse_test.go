@@ -94,18 +94,18 @@ func TestDeskRefuses(t *testing.T) {
 	tk.wantNext("35=8 11=before 150=0")
 	stop.Status = engine.StatusLive
 	d.submit(stop, nil)
-	d.ask(&rfq.SetInventory{Instrument: 0, Atoms: 1})
+	d.submitDesk(&rfq.SetInventory{Instrument: 0, Atoms: 1})
 	refuse("inventory", "9", "3", "REFUS_DVP: inventory: ", live)
-	d.ask(&rfq.SetInventory{Instrument: 0, Atoms: 1e12})
-	d.ask(&rfq.AmendTicket{Ticket: 1, Rails: market.Rails(0).With(market.RailSOL)})
+	d.submitDesk(&rfq.SetInventory{Instrument: 0, Atoms: 1e12})
+	d.submitDesk(&rfq.AmendTicket{Ticket: 1, Rails: market.Rails(0).With(market.RailSOL)})
 	refuse("rail", "99", "", "INVALID_FIELD: rail_not_accepted: ", nil)
 	tk.take("honoured", live) // an amended ticket does not touch a quote
 	tk.wantNext("35=8 11=honoured 150=A")
-	d.ask(&rfq.AmendTicket{Ticket: 1, Rails: market.AllRails, Reference: 2_000_000_000})
+	d.submitDesk(&rfq.AmendTicket{Ticket: 1, Rails: market.AllRails, Reference: 2_000_000_000})
 	refuse("corridor", "5", "", "REFUS_DVP: price_corridor: ", nil)
-	d.ask(&rfq.AmendTicket{Ticket: 1, Rails: market.AllRails})
+	d.submitDesk(&rfq.AmendTicket{Ticket: 1, Rails: market.AllRails})
 	// Locks and the end of a ticket end the quote as well, which TestQuoteEnds holds.
-	d.ask(&rfq.SetLock{Scope: rfq.LockAll, Locked: true})
+	d.submitDesk(&rfq.SetLock{Scope: rfq.LockAll, Locked: true})
 	for range 2 {
 		id := tk.wantNext("35=Z").Get(117)
 		if tk.wantNext("35=AI 297=6 117=" + id); id != rare.Get(117) && id != sold.Get(117) {
@@ -113,8 +113,8 @@ func TestDeskRefuses(t *testing.T) {
 		}
 	}
 	refuse("locked", "2", "", "REFUS_DVP: locked: ", nil)
-	d.ask(&rfq.SetLock{Scope: rfq.LockAll})
-	d.ask(&rfq.WithdrawTicket{Ticket: 1})
+	d.submitDesk(&rfq.SetLock{Scope: rfq.LockAll})
+	d.submitDesk(&rfq.WithdrawTicket{Ticket: 1})
 	refuse("gone", "4", "", "CAPACITY_EXHAUSTED: ticket_withdrawn: ", nil)
 }
 

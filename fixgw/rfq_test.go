@@ -108,7 +108,7 @@ func TestQuoteEnds(t *testing.T) {
 	t.Parallel()
 	d := newShop(t, []string{"TK", "MM"}, nil)
 	tk, mm := d.dial("TK", nil), d.dial("MM", nil)
-	gone := func(id string, quote sessiontest.Message) {
+	expectEnded := func(id string, quote sessiontest.Message) {
 		t.Helper()
 		tk.take(id, quote)
 		tk.wantNext("35=8 37=NONE 150=8 39=8 103=4 11="+id).Text(t, "CLAIM_EXPIRED: quote_expired: ")
@@ -116,7 +116,7 @@ func TestQuoteEnds(t *testing.T) {
 	q := tk.quoted("r1", "")
 	tk.send("AJ", "693=p|117="+q.Get(117)+"|694=6|55=SLUSD/USDC|")
 	tk.wantNext("35=AI 131=r1 297=11 117=" + q.Get(117))
-	gone("c1", q)
+	expectEnded("c1", q)
 	tk.send("AJ", "693=p2|117=Q0000000000001|694=6|55=SLUSD/USDC|")
 	tk.wantNext("35=AI 117=Q0000000000001 297=9")
 	tk.send("AJ", "693=p3|117="+q.Get(117)+"|694=2|55=SLUSD/USDC|")
@@ -127,7 +127,7 @@ func TestQuoteEnds(t *testing.T) {
 	mm.wantNext("35=8 11=c1 150=8 103=4")
 	d.later(testQuoteTTL)
 	tk.wantNext("35=AI 131=r2 297=7 117=" + q.Get(117)) // of r1, which was passed, nothing
-	gone("c2", q)
+	expectEnded("c2", q)
 
 	left := ""
 	for i, shut := range []struct {
@@ -141,7 +141,7 @@ func TestQuoteEnds(t *testing.T) {
 	} {
 		id := string(rune('a' + i))
 		q, sol := tk.quoted("q"+id, ""), tk.quoted("s"+id, "152=250|15=SOL|")
-		d.ask(shut.by)
+		d.submitDesk(shut.by)
 		ends := []string{q.Get(117)}
 		if i == 2 { // the other rail is open still
 			left = sol.Get(117)
@@ -156,10 +156,10 @@ func TestQuoteEnds(t *testing.T) {
 			tk.wantNext("35=Z 298=1 295=1 55=SLUSD/USDC 48=T1/T1-1 117=" + id)
 			tk.wantNext("35=AI 297=6 117="+id).Text(t, shut.word)
 		}
-		gone("g"+id, q)
+		expectEnded("g"+id, q)
 		if shut.open != nil {
-			d.ask(shut.open)
-			gone("h"+id, q) // the first answer stands
+			d.submitDesk(shut.open)
+			expectEnded("h"+id, q) // the first answer stands
 		}
 	}
 	d.later(testQuoteTTL)
@@ -193,9 +193,9 @@ func TestClaimEnds(t *testing.T) {
 	tk.wantNext("35=8 11=c1 150=I 39=0 151=252.525252 37=" + honoured)
 	d.pay(honoured, 3, 250_000_000) // surplus
 	tk.wantNext("35=8 11=c1 150=I 39=0").Text(t, "REFUND_DUE: claim_state")
-	d.ask(&rfq.AbandonDelivery{Claim: claimID(t, honoured)})
+	d.submitDesk(&rfq.AbandonDelivery{Claim: claimID(t, honoured)})
 	tk.wantNext("35=8 11=c1 150=4 39=4 151=0.000000").Text(t, "REFUND_DUE: undeliverable")
-	d.ask(&rfq.WithdrawTicket{Ticket: 1})
+	d.submitDesk(&rfq.WithdrawTicket{Ticket: 1})
 	d.pay(late, 4, 250_000_000)
 	tk.wantNext("35=8 11=c2 150=4 39=4").Text(t, "REFUND_DUE: late_payment")
 	d.pay(late, 5, 250_000_000)

@@ -291,7 +291,7 @@ func (k *trader) gapFilled(m sessiontest.Message, seq int) error {
 	case err != nil:
 		return err
 	case m.Get(123) != "Y" || m.Get(43) != "Y":
-		return fmt.Errorf("a reset that nobody asked for")
+		return fmt.Errorf("a reset that no trader requested")
 	case next <= seq:
 		return fmt.Errorf("a gap fill that goes back")
 	}
@@ -355,7 +355,7 @@ func (k *trader) waiting() []string {
 // answer: it ends what hangs.
 const maxSilence = wait
 
-// silent says that the gateway does not answer the session, if so.
+// silent reports whether the gateway does not answer the session.
 func (k *trader) silent() error {
 	if !k.logged || k.over || time.Since(k.lastReceived) < maxSilence {
 		return nil
@@ -474,12 +474,12 @@ func (k *trader) finish() error {
 		waiting := k.waiting()
 		return fmt.Errorf("%s: %d requests without an answer, such as %q; next number %d, largest seen %d", k.compID, len(waiting), waiting[:min(1, len(waiting))], k.nextIn, k.high)
 	}
-	return k.hearOut()
+	return k.readRest()
 }
 
-// hearOut takes what the gateway has still to say: nobody asks for anything any
+// readRest reads the rest of what the gateway sends: no trader requests anything any
 // more, and all reports are in the store.
-func (k *trader) hearOut() error {
+func (k *trader) readRest() error {
 	const mark = "end"
 	var again time.Time
 	k.lastReceived = time.Now()

@@ -203,7 +203,7 @@ func TestMessageLogSurvivesItsDisk(t *testing.T) {
 		drain(t, l)
 	}
 	if l.Lost() != 3 || strings.Count(logged.String(), "ERROR") != 1 {
-		t.Errorf("%d lost, said: %s", l.Lost(), &logged)
+		t.Errorf("%d lost, logged: %s", l.Lost(), &logged)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)

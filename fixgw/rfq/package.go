@@ -107,13 +107,30 @@ func (p *Packages) reserved(s *Session, c rfq.Claim, again bool) {
 	p.queue.add(t, 0)
 }
 
-// refill queues the claims that did not fit into the queue.
+// refill queues the claims that did not fit into the queue. It leaves out those whose News
+// was sent: with more of them than the queue takes, it would queue them again and again.
 func (p *Packages) refill() {
 	for _, s := range p.sessions.All() {
 		for _, c := range s.reserved() {
-			p.reserved(s, c, true)
+			sent, err := p.sent(&c)
+			if err != nil {
+				s.Fail(err)
+				return
+			}
+			if !sent {
+				p.reserved(s, c, true)
+			}
 		}
 	}
+}
+
+// sent reports whether the store has the record that the News of c was sent.
+func (p *Packages) sent(c *rfq.Claim) (bool, error) {
+	_, sent, err := p.entry.Store.Get(packageSentKey(nil, c))
+	if err != nil {
+		return false, fmt.Errorf("claim %s: %w", market.AppendClaimID(nil, c.ID), err)
+	}
+	return sent, nil
 }
 
 // Expired returns the range of records of sent packages of the days before day.
@@ -169,11 +186,8 @@ func (t *packageTask) needed() (bool, error) {
 	if err != nil || !ok || c.State != rfq.ClaimReserved {
 		return false, err
 	}
-	_, sent, err := t.sender.entry.Store.Get(packageSentKey(nil, &t.claim))
-	if err != nil {
-		return false, fmt.Errorf("claim %s: %w", market.AppendClaimID(nil, t.claim.ID), err)
-	}
-	return !sent, nil
+	sent, err := t.sender.sent(&t.claim)
+	return !sent && err == nil, err
 }
 
 // again returns the pause before the next attempt; 0 = there is no time for one.
