@@ -61,7 +61,7 @@ type family struct {
 	blocker   string
 }
 
-// families returns the families in the order of docs/specification.md 4.2.
+// families returns the families in the order of docs/specification.md 2.8.
 func families() []family {
 	return []family{
 		{
