@@ -27,8 +27,10 @@ LINK     := -ldflags=-w
 SIDE     ?= 4
 PACKAGES := ./e2e/docs ./e2e/sdk ./e2e/pages ./settle ./e2e/settle ./fixgw/... ./e2e/service ./e2e/cluster ./e2e/... ./cmd/... ./...
 
-# The packages where goroutines meet; the pure ones have nothing to race.
-RACE_PACKAGES := $(addprefix ./,$(addsuffix /...,$(wildcard e2e cmd service fixgw settle desk feed httpgw engine persist mirror internal/solana)))
+# The packages where goroutines meet: those whose code or tests start one.
+STARTS         = ^[[:space:]]*go |\.Go\(
+RACE_FILES     = $(shell grep -rlE --include='*.go' --exclude-dir=node_modules '$(STARTS)' $(wildcard cmd desk e2e engine feed fixgw httpgw internal/solana mirror persist prices service settle))
+RACE_PACKAGES  = $(addprefix ./,$(sort $(patsubst %/,%,$(dir $(RACE_FILES)))))
 
 # Tests mark themselves as too slow for the detector (runtest.SkipUnderRace);
 # BLOCKDESK_RACE_ALL=1 make race races them all, for most of an hour.

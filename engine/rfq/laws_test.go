@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"blockdesk/engine/event"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -19,6 +20,7 @@ import (
 // documentation; a twin that is restored from its snapshot at random moments must write the
 // same events; and a refused request must change nothing.
 func TestLaws(t *testing.T) {
+	runtest.SkipUnderRace(t, "one goroutine")
 	seen := map[string]int{}
 	check := func(t *rapid.T) {
 		g := newGame(t)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"blockdesk/engine/event"
+	"blockdesk/internal/runtest"
 	"blockdesk/market"
 )
 
@@ -25,6 +26,7 @@ func TestRestoreNew(t *testing.T) {
 // TestRestoreDamaged flips every bit of a snapshot and truncates it everywhere. A damaged snapshot that is
 // accepted is canonical and keeps the invariants.
 func TestRestoreDamaged(t *testing.T) {
+	runtest.SkipUnderRace(t, "one goroutine")
 	for _, d := range []*desk{busyDesk(t), abandonedDesk(t), busyGuardedDesk(t)} {
 		damage(t, d.m.AppendSnapshot(nil))
 	}

@@ -160,7 +160,7 @@ func (s raftStore) SetUint64(key []byte, value uint64) error {
 	err := s.logStore.SetUint64(key, value)
 	if err != nil && s.Failed() != nil {
 		_ = s.fail(err) // the node ends with it
-		return nil
+		return nil      //nolint:nilerr // an error would end the program
 	}
 	return err
 }
