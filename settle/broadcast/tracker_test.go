@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"blockdesk/internal/await"
+	"blockdesk/internal/runtest"
 	"blockdesk/internal/solana"
 	"blockdesk/internal/solana/build"
 	"blockdesk/internal/solana/rpc"
@@ -335,6 +336,7 @@ func TestFull(t *testing.T) {
 	if testing.Short() {
 		t.Skip("65,536 transactions")
 	}
+	runtest.SkipUnderRace(t, "65,536 transactions")
 	inBubble(t, 1, broadcast.Options{}, func(t *testing.T, b *bench) {
 		for n := range broadcast.MaxTracked {
 			k, _ := b.forge(market.ClaimID(n+1), 150)
