@@ -66,15 +66,15 @@ func (d *deskPublisher) start(group *sync.WaitGroup, halted <-chan struct{}) {
 	if d.tickets == nil && d.sales == nil {
 		return
 	}
-	d.refresh() // make the books of this epoch before the first subscriber
+	d.refresh() // make the lists of this epoch before the first subscriber
 	group.Go(func() { d.run(halted) })
 }
 
-// run refreshes the books until halted is closed.
+// run refreshes the lists until halted is closed.
 func (d *deskPublisher) run(halted <-chan struct{}) {
 	pause := time.NewTimer(ticketsInterval)
 	defer pause.Stop()
-	stale := time.NewTimer(0) // the books were made before
+	stale := time.NewTimer(0) // the lists were made before
 	defer stale.Stop()
 	for {
 		select {
@@ -96,7 +96,7 @@ func (d *deskPublisher) run(halted <-chan struct{}) {
 	}
 }
 
-// refresh publishes the books that have changed.
+// refresh publishes the lists that have changed.
 func (d *deskPublisher) refresh() {
 	if d.tickets != nil {
 		d.refreshTickets()

@@ -18,7 +18,7 @@ type deskRecord struct {
 
 // deskList is the immutable list of an instrument's tickets, by id, or of its newest sales,
 // oldest first. The engineSeq of tickets is the Seq of the desk's last change of any pair
-// when the book was made; that of sales, of the newest one.
+// when the list was made; that of sales, of the newest one.
 type deskList struct {
 	position
 	instrument market.InstrumentID
@@ -29,7 +29,7 @@ type deskList struct {
 	frame []byte // of the snapshot, once it was requested
 }
 
-// snapshot returns the frame of the whole book. The first call encodes it for all shards,
+// snapshot returns the frame of the whole list. The first call encodes it for all shards,
 // because with the most tickets that a desk can have it is large (see doc.go).
 func (b *deskList) snapshot(in *market.Instrument) []byte {
 	b.once.Do(func() { b.frame = deskSnapshot(in, b) })
@@ -41,7 +41,7 @@ type otherChannels [numKinds]bool
 
 func (c *otherChannels) has(k kind) bool { return k < l3 || c[k] }
 
-// deskSnapshot returns a newly allocated frame with all records of a book.
+// deskSnapshot returns a newly allocated frame with all records of a list.
 func deskSnapshot(in *market.Instrument, b *deskList) []byte {
 	size := deskHead
 	for i := range b.records {

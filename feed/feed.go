@@ -72,7 +72,7 @@ type Feed struct {
 	book     Book
 	sinks    []marketdata.Sink
 	views    []atomic.Pointer[marketdata.View]
-	books    []atomic.Pointer[deskList] // of instrument i and desk kind k at i*deskKinds+k-marketKinds
+	lists    []atomic.Pointer[deskList] // of instrument i and desk kind k at i*deskKinds+k-marketKinds
 	topics   []sharedTopic
 	shards   []*shard
 	desk     deskPublisher
@@ -127,7 +127,7 @@ func Open(o Options, instruments []market.Instrument) (*Feed, error) {
 	f := &Feed{
 		o: o, set: set.WithOtherShards(o.OtherShards),
 		views:    make([]atomic.Pointer[marketdata.View], set.Len()),
-		books:    make([]atomic.Pointer[deskList], set.Len()*int(deskKinds)),
+		lists:    make([]atomic.Pointer[deskList], set.Len()*int(deskKinds)),
 		topics:   make([]sharedTopic, set.Len()*int(numKinds)),
 		upgrader: newUpgrader(),
 		accepted: make(chan *conn),
@@ -198,7 +198,8 @@ func (f *Feed) WantOrders(in market.InstrumentID) (release func(), ok bool) {
 	return func() { t.wanted[in].Add(-1) }, true
 }
 
-// publishOrders publishes views with orders for those who have begun to want them.
+// publishOrders publishes views with orders for new subscribers of l3 and new callers of
+// WantOrders.
 func (f *Feed) publishOrders() {
 	for i := range f.orders.books {
 		in := f.set.Get(market.InstrumentID(i))
@@ -217,9 +218,9 @@ func (f *Feed) View(in market.InstrumentID) *marketdata.View {
 	return f.views[in].Load()
 }
 
-// deskList returns the current book of a desk kind.
+// deskList returns the current list of a desk kind: tickets or sales.
 func (f *Feed) deskList(in market.InstrumentID, k kind) *atomic.Pointer[deskList] {
-	return &f.books[int(in)*int(deskKinds)+int(k-marketKinds)]
+	return &f.lists[int(in)*int(deskKinds)+int(k-marketKinds)]
 }
 
 func (f *Feed) topic(ref topicRef) *sharedTopic {

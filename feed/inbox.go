@@ -7,11 +7,11 @@ import (
 )
 
 // publication is a change of one instrument: of its market data (next) or of its tickets or
-// sales (book); the other one is nil. frames has the update of each kind that has changed and
+// sales (list); the other one is nil. frames has the update of each kind that has changed and
 // has subscribers.
 type publication struct {
 	next   *marketdata.View
-	book   *deskList
+	list   *deskList
 	frames [numKinds][]byte
 }
 

@@ -72,7 +72,7 @@ func (d *deskPublisher) publishSales(in market.InstrumentID, cur *deskList, epoc
 	next.records = slices.Concat(cur.records, fresh)
 	next.records = slices.Clone(next.records[max(0, len(next.records)-MaxSales):])
 	f.deskList(in, sales).Store(next)
-	pub := publication{book: next}
+	pub := publication{list: next}
 	ref := topicRef{in: f.set.Get(in), kind: sales}
 	if t := f.topic(ref); follows && t.needed() && len(fresh) < MaxSales {
 		pub.frames[sales] = bytes.Clone(d.enc.salesUpdate(ref.in, next.position, fresh))

@@ -14,7 +14,7 @@ import (
 const wheelSlots = 10
 
 // shard owns connections: only its goroutine changes their state and writes to their
-// sockets. It has one current view of each instrument, and one current book of its tickets
+// sockets. It has one current view of each instrument, and one current list of its tickets
 // and one of its sales. Snapshots show those, and the publications that the shard takes later continue from
 // them.
 type shard struct {
@@ -25,7 +25,7 @@ type shard struct {
 
 	poll   *poll // while the feed runs
 	views  []*marketdata.View
-	books  []*deskList // as Feed.books
+	lists  []*deskList // as Feed.lists
 	topics []topic     // of instrument i and kind k at i*kinds+k
 
 	wheel      [wheelSlots][]*conn
@@ -56,7 +56,7 @@ func newShard(f *Feed) *shard {
 		feed:   f,
 		inbox:  newInbox(),
 		views:  make([]*marketdata.View, f.set.Len()),
-		books:  make([]*deskList, f.set.Len()*int(deskKinds)),
+		lists:  make([]*deskList, f.set.Len()*int(deskKinds)),
 		topics: make([]topic, f.set.Len()*int(numKinds)),
 	}
 	for i := range s.topics {
@@ -116,8 +116,8 @@ func (s *shard) pass(t *taken) {
 		s.reload()
 	}
 	for i := range t.pubs {
-		if p := &t.pubs[i]; p.book != nil {
-			s.publishBook(p)
+		if p := &t.pubs[i]; p.list != nil {
+			s.publishList(p)
 		} else {
 			s.publish(p)
 		}
@@ -178,7 +178,7 @@ func (s *shard) nextDue() time.Time {
 	return s.tickAt
 }
 
-// reload moves the shard to the feed's current views and books. The subscribers of those
+// reload moves the shard to the feed's current views and lists. The subscribers of those
 // that have changed get snapshots.
 func (s *shard) reload() {
 	for i := range s.views {
@@ -190,9 +190,9 @@ func (s *shard) reload() {
 			}
 		}
 		for k := tickets; k < numKinds; k++ {
-			book, cur := s.feed.deskList(market.InstrumentID(i), k).Load(), s.book(market.InstrumentID(i), k)
-			if *cur != book {
-				*cur = book
+			list, cur := s.feed.deskList(market.InstrumentID(i), k).Load(), s.deskList(market.InstrumentID(i), k)
+			if *cur != list {
+				*cur = list
 				s.markTopicStale(&of[k], false)
 			}
 		}
@@ -234,20 +234,20 @@ func (s *shard) publish(p *publication) {
 	}
 }
 
-// publishBook moves one instrument to its next book and queues its update. It drops a
+// publishList moves one instrument to its next list of tickets or sales and queues its update. It drops a
 // publication that reload has overtaken.
-func (s *shard) publishBook(p *publication) {
-	current := s.book(p.book.instrument, p.book.kind)
+func (s *shard) publishList(p *publication) {
+	current := s.deskList(p.list.instrument, p.list.kind)
 	cur := *current
-	if p.book.epoch < cur.epoch || p.book.epoch == cur.epoch && p.book.seq <= cur.seq {
+	if p.list.epoch < cur.epoch || p.list.epoch == cur.epoch && p.list.seq <= cur.seq {
 		return
 	}
-	*current = p.book
-	m := encodedMessage{frame: p.frames[p.book.kind]}
-	if p.book.epoch != cur.epoch || p.book.seq != cur.seq+1 {
+	*current = p.list
+	m := encodedMessage{frame: p.frames[p.list.kind]}
+	if p.list.epoch != cur.epoch || p.list.seq != cur.seq+1 {
 		m = encodedMessage{}
 	}
-	t := s.topic(topicRef{in: s.feed.set.Get(p.book.instrument), kind: p.book.kind})
+	t := s.topic(topicRef{in: s.feed.set.Get(p.list.instrument), kind: p.list.kind})
 	for _, sub := range t.subs {
 		s.deliver(sub, &m)
 	}

@@ -24,7 +24,7 @@ const (
 // from one goroutine at a time, within Run.
 type Tickets func(each func(in market.InstrumentID, id market.TicketID, record []byte)) (seq uint64, at int64)
 
-// refreshTickets reads all tickets and collects the books that have changed.
+// refreshTickets reads all tickets and collects the lists that have changed.
 func (d *deskPublisher) refreshTickets() {
 	f := d.feed
 	for i := range d.found {
@@ -43,7 +43,7 @@ func (d *deskPublisher) refreshTickets() {
 	f.stats.deskSeq.Store(seq)
 }
 
-// publishChanges compares an instrument's tickets with its book and makes the next book
+// publishChanges compares an instrument's tickets with its list and makes the next list
 // if they differ.
 func (d *deskPublisher) publishChanges(in market.InstrumentID, now position) {
 	f := d.feed
@@ -60,7 +60,7 @@ func (d *deskPublisher) publishChanges(in market.InstrumentID, now position) {
 	}
 	next := &deskList{position: now, instrument: in, kind: tickets, records: slices.Clone(found)}
 	current.Store(next)
-	pub := publication{book: next}
+	pub := publication{list: next}
 	ref := topicRef{in: f.set.Get(in), kind: tickets}
 	if t := f.topic(ref); follows && t.needed() {
 		if frame := d.update(ref.in, now); frame != nil {

@@ -73,7 +73,7 @@ func BenchmarkTicketsLook(b *testing.B) {
 
 func BenchmarkTicketsSnapshot(b *testing.B) {
 	f, _ := ticketBenchFeed(b, 4096)
-	book, in := f.books[0].Load(), f.set.Get(0)
+	book, in := f.lists[0].Load(), f.set.Get(0)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(deskSnapshot(in, book))))
 	for b.Loop() {

@@ -343,7 +343,7 @@ func TestTicketsOverrun(t *testing.T) {
 	inbox := &d.feed.shards[0].inbox
 	inbox.mu.Lock()
 	s.change(d, 0, 1, record(1, "open", 0))
-	await.True(t, "the book to move", func() bool { return d.feed.books[0].Load().seq > 1 })
+	await.True(t, "the book to move", func() bool { return d.feed.lists[0].Load().seq > 1 })
 	inbox.overrun = true
 	inbox.mu.Unlock()
 	r := &ticketList{}

@@ -47,14 +47,14 @@ func (s *shard) topic(ref topicRef) *topic {
 // position returns the position of t.
 func (s *shard) position(t *topic) position {
 	if t.kind >= marketKinds {
-		return (*s.book(t.in.ID, t.kind)).position
+		return (*s.deskList(t.in.ID, t.kind)).position
 	}
 	return t.kind.position(s.views[t.in.ID])
 }
 
-// book returns the shard's current book of a desk kind.
-func (s *shard) book(in market.InstrumentID, k kind) **deskList {
-	return &s.books[int(in)*int(deskKinds)+int(k-marketKinds)]
+// deskList returns the shard's current list of a desk kind.
+func (s *shard) deskList(in market.InstrumentID, k kind) **deskList {
+	return &s.lists[int(in)*int(deskKinds)+int(k-marketKinds)]
 }
 
 // remove ends a subscription. Its pending messages are still sent.

@@ -130,7 +130,7 @@ func (s *shard) snapshot(t *topic, e encoding) []byte {
 // fullFrame returns an immutable frame with the snapshot of t.
 func (s *shard) fullFrame(t *topic) []byte {
 	if t.kind >= marketKinds {
-		return (*s.book(t.in.ID, t.kind)).snapshot(t.in)
+		return (*s.deskList(t.in.ID, t.kind)).snapshot(t.in)
 	}
 	return bytes.Clone(s.enc.snapshot(t.in, s.views[t.in.ID], t.kind))
 }

@@ -118,7 +118,7 @@ func loggedAt(log, message string, from, to time.Time) (at []time.Time) {
 // failoverSplit splits the time of the failovers into phases.
 type failoverSplit struct {
 	elected, built, taken, ordered, whole *bench.Series
-	again                                 int // of those where the node that served had lost a term since the kill
+	again                                 int // number of failovers whose new leader had won and lost an earlier term since the kill
 }
 
 func newFailoverSplit() *failoverSplit {

@@ -23,7 +23,7 @@ type Action struct {
 	Order int // the planner's own number of the order, from 1
 	Side  market.Side
 	Price int64 // $ × 10,000
-	Qty   int64 // Place, Take: total; Shrink: the new open quantity
+	Qty   int64 // Rest, TakeIOC: total; Shrink: the new open quantity
 	// Total, for Shrink, is the new total: open plus what has traded.
 	Total int64
 }

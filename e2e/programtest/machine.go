@@ -12,8 +12,8 @@ import (
 const (
 	// AsProgram makes it the program.
 	AsProgram = "RUN_AS_PROGRAM"
-	// MachineFile is the path of a file with an Faults, which the process reads all the
-	// time.
+	// MachineFile is the path of a file with Faults, which the process reads again all
+	// the time.
 	MachineFile = "RUN_ON_MACHINE"
 )
 
@@ -27,10 +27,10 @@ type Faults struct {
 	SnapshotEvery uint64 `json:"snapshot_every"`
 }
 
-// Write changes the machine of the file.
-func (i Faults) Write(t testing.TB, file string) {
+// Write replaces the faults in the file.
+func (f Faults) Write(t testing.TB, file string) {
 	t.Helper()
-	text, err := json.Marshal(i)
+	text, err := json.Marshal(f)
 	if err == nil {
 		err = atomicfile.Write(file, text)
 	}
@@ -39,8 +39,8 @@ func (i Faults) Write(t testing.TB, file string) {
 	}
 }
 
-// Environment returns the environment of a process of NodeBinary that runs on the machine
-// of the file.
+// Environment returns the environment of a process of NodeBinary that has the faults in
+// the file.
 func Environment(machineFile string) []string {
 	return append(os.Environ(), AsProgram+"=1", MachineFile+"="+machineFile)
 }

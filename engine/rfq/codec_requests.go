@@ -11,8 +11,8 @@ import (
 //
 //	 0      1         2        10         12      28         36    37
 //	┌──────┬─────────┬────────┬──────────┬───────┬──────────┬─────┬─────┬────────┐
-//	│ kind │ version │ token  │ operator │ key   │ key's    │ len │ ref │ fields │
-//	│      │  1 or 2 │        │          │ id    │ body     │ ref │     │        │
+//	│ kind │ version │ request│ operator │ key   │ key's    │ len │ ref │ fields │
+//	│      │  1 or 2 │ id     │          │ id    │ body     │ ref │     │        │
 //	└──────┴─────────┴────────┴──────────┴───────┴──────────┴─────┴─────┴────────┘
 //
 // The fields are in the order of the walk methods below.
@@ -22,9 +22,9 @@ const (
 	// MaxRequestBytes bounds an encoded request. The longest PostTicket needs 396.
 	MaxRequestBytes = 512
 
-	// tokenEnd is the end of the token, refStart the start of the ref.
-	tokenEnd = 10
-	refStart = 37
+	// requestIDEnd is the end of the request id, refStart the start of the ref.
+	requestIDEnd = 10
+	refStart     = 37
 )
 
 // AppendRequest appends the encoding of r and returns the extended slice. DecodeRequest refuses
@@ -96,7 +96,7 @@ func PeekRequest(data []byte) (p Peek, ok bool) {
 	}
 	return Peek{
 		Kind:      RequestKind(data[0]),
-		RequestID: binary.LittleEndian.Uint64(data[2:tokenEnd]),
+		RequestID: binary.LittleEndian.Uint64(data[2:requestIDEnd]),
 		Ref:       data[refStart : refStart+n],
 	}, true
 }

@@ -347,5 +347,5 @@ func ExampleMachine() {
 	}
 	// Output:
 	// 1: &{ID:1 Name:ann}
-	// 1: &{Token:1 Kind:3 Reason:none Limit:0 At:1800000000000000000 Ticket:0}
+	// 1: &{RequestID:1 Kind:3 Reason:none Limit:0 At:1800000000000000000 Ticket:0}
 }

@@ -42,7 +42,7 @@ type nodeJSON struct {
 }
 
 type lockJSON struct {
-	Name   string    `json:"name"` // global, pair:SYMBOL or rail:RAIL
+	Name   string    `json:"name"` // global, pair:SYMBOL, rail:RAIL or deliveries
 	Locked bool      `json:"locked"`
 	Since  wire.Time `json:"since"` // of the last change; null = never locked
 	Reason *string   `json:"reason"`

@@ -7,7 +7,7 @@ import (
 
 // Facts is a shard's share of [catalog.Facts].
 type Facts struct {
-	Pairs  []catalog.Pair // without Unseen: a shard sends only its own pairs
+	Pairs  []catalog.Pair // without Unreachable: a shard sends only its own pairs
 	Tokens []catalog.Token
 	Desk   catalog.Desk
 }

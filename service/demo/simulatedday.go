@@ -8,7 +8,7 @@ import (
 	"blockdesk/market"
 )
 
-// SimulatedStep is the simulated time between two steps of a Past: a minute has two trades of
+// SimulatedStep is the simulated time between two steps of a SimulatedDay: a minute has two trades of
 // each instrument, so that no candle is absent.
 const SimulatedStep = 30 * time.Second
 

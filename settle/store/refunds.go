@@ -158,7 +158,7 @@ func (s *Refunds) Put(r *RefundTransaction, most []uint64) (*RefundTransaction, 
 		case open || paid > most[i] || uint64(x.Amount) > most[i]-paid:
 			return nil, fmt.Errorf("%w: payment %s has an open refund, or too much would go back", ErrConflict, x.Payment)
 		case len(list) >= MaxRefundsOfPayment:
-			return nil, fmt.Errorf("%w: payment %s has %d refunds, the most", ErrFull, x.Payment, len(list))
+			return nil, fmt.Errorf("%w: payment %s has %d refunds, which is the maximum", ErrFull, x.Payment, len(list))
 		}
 	}
 	err := s.write(func(set func(key, value []byte)) {

@@ -8,7 +8,7 @@ import (
 )
 
 // Reason says why a payment is refused: the reason of PAYMENT_MISMATCH
-// (docs/specification.md, contract C). The words are on the wire: frozen.
+// (docs/specification.md C.3). The words are on the wire: frozen.
 type Reason string
 
 const (
