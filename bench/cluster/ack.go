@@ -77,17 +77,17 @@ type ackVariant struct {
 // ackAlternately makes each variant acknowledge each command, one variant after the other, so that
 // all variants meet the same state of the disk.
 func ackAlternately(ctx context.Context, variants []*ackVariant) error {
-	for _, l := range variants {
-		l.series = &bench.Series{Name: l.name, Hist: bench.NewHistogram()}
+	for _, v := range variants {
+		v.series = &bench.Series{Name: v.name, Hist: bench.NewHistogram()}
 	}
 	for i := range ackUncounted + ackRounds {
-		for _, l := range variants {
+		for _, v := range variants {
 			start := time.Now()
-			if err := errors.Join(ctx.Err(), l.one(i)); err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
+			if err := errors.Join(ctx.Err(), v.one(i)); err != nil {
+				return fmt.Errorf("%s: %w", v.name, err)
 			}
 			if i >= ackUncounted {
-				l.series.Add(int64(time.Since(start)))
+				v.series.Add(int64(time.Since(start)))
 			}
 		}
 	}
@@ -95,9 +95,9 @@ func ackAlternately(ctx context.Context, variants []*ackVariant) error {
 }
 
 func judgeAcks(b *clusterBench, variants []*ackVariant) {
-	for _, l := range variants {
-		l.series.Summary = bench.Summarize(l.series.Hist)
-		b.report.Series = append(b.report.Series, l.series)
+	for _, v := range variants {
+		v.series.Summary = bench.Summarize(v.series.Hist)
+		b.report.Series = append(b.report.Series, v.series)
 	}
 	one := float64(variants[0].series.Summary.P50)
 	b.report.Ratios = append(b.report.Ratios,

@@ -58,18 +58,18 @@ func measureCost(ctx context.Context, b *clusterBench) (err error) {
 		{name: "4 followers", publishes: true, followers: 4},
 		{name: "no follower, again", publishes: true},
 	}
-	for i, l := range variants {
-		end, err := l.open(ctx, b.o.Exe, filepath.Join(b.o.Dir, fmt.Sprintf("cost-%d", i)))
+	for i, v := range variants {
+		end, err := v.open(ctx, b.o.Exe, filepath.Join(b.o.Dir, fmt.Sprintf("cost-%d", i)))
 		if err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
+			return fmt.Errorf("%s: %w", v.name, err)
 		}
 		ends.Add(end)
 	}
 	for round := range costRounds + 1 {
 		for i := range variants {
-			l := variants[(i+round)%len(variants)] // none is always behind the same
-			if err := l.measure(ctx, round); err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
+			v := variants[(i+round)%len(variants)] // none is always behind the same
+			if err := v.measure(ctx, round); err != nil {
+				return fmt.Errorf("%s: %w", v.name, err)
 			}
 		}
 	}
@@ -78,45 +78,45 @@ func measureCost(ctx context.Context, b *clusterBench) (err error) {
 }
 
 // open starts the variant's leader, and the child that follows it.
-func (l *costVariant) open(ctx context.Context, exe, dir string) (end func() error, err error) {
+func (v *costVariant) open(ctx context.Context, exe, dir string) (end func() error, err error) {
 	var ends bench.Closers
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, ends.Close())
 		}
 	}()
-	l.total = &bench.Series{Name: "engine's thread, " + l.name}
+	v.total = &bench.Series{Name: "engine's thread, " + v.name}
 	mix, err := flow.NewMix(flow.MixOptions{Seed: 9, References: true})
 	if err != nil {
 		return nil, err
 	}
 	setup := mix.Setup()
-	l.commands = mix.Take((costRounds + 1) * costRoundCommands)
+	v.commands = mix.Take((costRounds + 1) * costRoundCommands)
 	// Only the matcher calls the clock, because nothing here expires, and only the
 	// journaler calls Append: each pins its goroutine there.
-	clock := func() int64 { l.matcher.pin(); return time.Now().UnixNano() }
+	clock := func() int64 { v.matcher.pin(); return time.Now().UnixNano() }
 	leader, err := openLeader(filepath.Join(dir, "journal"), engine.Options{Clock: clock}, func(j engine.Journal) engine.Journal {
-		return &pinnedJournal{Journal: j, thread: &l.journaler}
+		return &pinnedJournal{Journal: j, thread: &v.journaler}
 	})
 	if err != nil {
 		return nil, err
 	}
-	l.engine = leader.engine
+	v.engine = leader.engine
 	ends.Add(func() error { return leader.ends.Close() })
 	var nats *fanout.Options
-	if l.publishes {
-		if l.child, err = startFollowers(ctx, exe, dir, l.followers); err != nil {
+	if v.publishes {
+		if v.child, err = startFollowers(ctx, exe, dir, v.followers); err != nil {
 			return nil, err
 		}
-		ends.Add(l.child.stop)
-		o := natsAt(l.child.url)
+		ends.Add(v.child.stop)
+		o := natsAt(v.child.url)
 		nats = &o
 	}
 	if err := leader.run(ctx, setup, nats); err != nil {
 		return nil, err
 	}
-	if l.child != nil {
-		err = l.child.awaitInSync()
+	if v.child != nil {
+		err = v.child.awaitInSync()
 	}
 	return ends.Close, err
 }
@@ -147,45 +147,45 @@ func (j *pinnedJournal) Append(prior uint64, a, b []engine.Command) error {
 // costClocks are CPU times; a turn's are the differences between two readings.
 type costClocks struct{ matcher, journaler, process, child time.Duration }
 
-func (l *costVariant) clocks() (c costClocks, err error) {
+func (v *costVariant) clocks() (c costClocks, err error) {
 	errs := make([]error, 3)
-	c.matcher, errs[0] = bench.ThreadCPU(int(l.matcher.tid.Load()))
-	c.journaler, errs[1] = bench.ThreadCPU(int(l.journaler.tid.Load()))
+	c.matcher, errs[0] = bench.ThreadCPU(int(v.matcher.tid.Load()))
+	c.journaler, errs[1] = bench.ThreadCPU(int(v.journaler.tid.Load()))
 	c.process = bench.ProcessCPU()
-	if l.child != nil {
-		c.child, errs[2] = bench.CPUOf(l.child.cmd.Process.Pid)
+	if v.child != nil {
+		c.child, errs[2] = bench.CPUOf(v.child.cmd.Process.Pid)
 	}
 	return c, errors.Join(errs...)
 }
 
 // measure sends the round's commands; the first round is not counted.
-func (l *costVariant) measure(ctx context.Context, round int) error {
-	commands := l.commands[round*costRoundCommands:][:costRoundCommands]
-	before, err := l.clocks()
+func (v *costVariant) measure(ctx context.Context, round int) error {
+	commands := v.commands[round*costRoundCommands:][:costRoundCommands]
+	before, err := v.clocks()
 	if err != nil {
 		return err
 	}
 	start := time.Now()
 	err = bench.OpenLoop(ctx, start, len(commands)/costBurst, costBursts, func(i int) error {
-		return submitAll(ctx, l.engine, commands[i*costBurst:][:costBurst])
+		return submitAll(ctx, v.engine, commands[i*costBurst:][:costBurst])
 	})
 	if err != nil {
 		return err
 	}
 	elapsed := time.Since(start)
 	time.Sleep(costSettle) // followers apply the last frames
-	after, err := l.clocks()
+	after, err := v.clocks()
 	if err != nil || round == 0 {
 		return err
 	}
 	each := func(from, to time.Duration) float64 { return float64(to-from) / float64(len(commands)) }
-	l.matching = append(l.matching, each(before.matcher, after.matcher))
-	l.journaling = append(l.journaling, each(before.journaler, after.journaler))
-	l.process = append(l.process, each(before.process, after.process))
-	l.following = append(l.following, each(before.child, after.child))
-	l.total.Ops += int64(len(commands))
-	l.total.Elapsed += elapsed
-	l.total.CPU += after.matcher - before.matcher
+	v.matching = append(v.matching, each(before.matcher, after.matcher))
+	v.journaling = append(v.journaling, each(before.journaler, after.journaler))
+	v.process = append(v.process, each(before.process, after.process))
+	v.following = append(v.following, each(before.child, after.child))
+	v.total.Ops += int64(len(commands))
+	v.total.Elapsed += elapsed
+	v.total.CPU += after.matcher - before.matcher
 	return nil
 }
 
@@ -194,14 +194,14 @@ const costSettle = 20 * time.Millisecond
 
 func judgeCost(b *clusterBench, variants []*costVariant) {
 	bare := bothMeans(variants[1].matching, variants[len(variants)-1].matching)
-	for _, l := range variants {
-		b.report.Series = append(b.report.Series, l.total)
+	for _, v := range variants {
+		b.report.Series = append(b.report.Series, v.total)
 		b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 			"%s: CPU ns a command, median of the turns: engine's thread %.0f (%.0f to %.0f), journaler %.0f, the leader's whole process %.0f, NATS server and followers %.0f",
-			l.name, bench.MedianOf(slices.Clone(l.matching)), slices.Min(l.matching), slices.Max(l.matching),
-			bench.MedianOf(slices.Clone(l.journaling)), bench.MedianOf(slices.Clone(l.process)), bench.MedianOf(slices.Clone(l.following))))
-		q := bench.Ratio{Name: "engine's thread, CPU a command: " + l.name + " / mean of both without", Value: bench.MedianRatio(l.matching, bare)}
-		if l.followers > 0 {
+			v.name, bench.MedianOf(slices.Clone(v.matching)), slices.Min(v.matching), slices.Max(v.matching),
+			bench.MedianOf(slices.Clone(v.journaling)), bench.MedianOf(slices.Clone(v.process)), bench.MedianOf(slices.Clone(v.following))))
+		q := bench.Ratio{Name: "engine's thread, CPU a command: " + v.name + " / mean of both without", Value: bench.MedianRatio(v.matching, bare)}
+		if v.followers > 0 {
 			q.Goal, q.AtMost = goalFollowed, true
 		}
 		b.report.Ratios = append(b.report.Ratios, q)

@@ -208,16 +208,16 @@ type groupVariant struct {
 
 // compare takes the variants in turn. A first turn of each is warm-up.
 func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) error {
-	for _, l := range k.variants {
-		l.single = &bench.Series{Name: k.name + ", " + l.name + ", one in flight", Hist: bench.NewHistogram()}
-		l.core = core
-		l.loaded = &bench.Series{Name: fmt.Sprintf("%s, %s, %d in flight", k.name, l.name, groupFlight)}
+	for _, v := range k.variants {
+		v.single = &bench.Series{Name: k.name + ", " + v.name + ", one in flight", Hist: bench.NewHistogram()}
+		v.core = core
+		v.loaded = &bench.Series{Name: fmt.Sprintf("%s, %s, %d in flight", k.name, v.name, groupFlight)}
 	}
 	for round := range b.o.Rounds + 1 {
 		for i := range k.variants {
-			l := k.variants[(i+round)%len(k.variants)] // none is always behind the same
-			if err := l.measure(ctx, round > 0); err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
+			v := k.variants[(i+round)%len(k.variants)] // none is always behind the same
+			if err := v.measure(ctx, round > 0); err != nil {
+				return fmt.Errorf("%s: %w", v.name, err)
 			}
 		}
 	}
@@ -227,9 +227,9 @@ func (k *groupKind) compare(ctx context.Context, b *clusterBench, core int) erro
 
 // dial opens groupFlight connections. Each turn has its own: the service answers 408 on
 // one that waits for its first request while the other variants are measured.
-func (l *groupVariant) dial() (lines []*server.Line, ends bench.Closers, err error) {
+func (v *groupVariant) dial() (lines []*server.Line, ends bench.Closers, err error) {
 	for range groupFlight {
-		one, err := server.DialLine(strings.TrimPrefix(l.asked.Addresses.Base, "http://"))
+		one, err := server.DialLine(strings.TrimPrefix(v.asked.Addresses.Base, "http://"))
 		if err != nil {
 			return nil, ends, err
 		}
@@ -241,44 +241,44 @@ func (l *groupVariant) dial() (lines []*server.Line, ends bench.Closers, err err
 
 // measure sends requests with one in flight, to measure the latency, and with many in
 // flight, to measure the CPU time of each.
-func (l *groupVariant) measure(ctx context.Context, counted bool) (err error) {
-	single, loaded := l.single, l.loaded
+func (v *groupVariant) measure(ctx context.Context, counted bool) (err error) {
+	single, loaded := v.single, v.loaded
 	if !counted {
 		single, loaded = &bench.Series{Hist: bench.NewHistogram()}, &bench.Series{}
 	}
-	lines, ends, err := l.dial()
+	lines, ends, err := v.dial()
 	defer func() { err = errors.Join(err, ends.Close()) }()
 	if err != nil {
 		return err
 	}
-	if err := l.askAll(lines); err != nil { // the first answer costs more
+	if err := v.askAll(lines); err != nil { // the first answer costs more
 		return err
 	}
-	if err := l.take(single, groupTrips, func() error {
-		return bench.OnCore(l.core, func() error { return lines[0].Trips(ctx, l.request, groupTrips, single.Hist) })
+	if err := v.take(single, groupTrips, func() error {
+		return bench.OnCore(v.core, func() error { return lines[0].Trips(ctx, v.request, groupTrips, single.Hist) })
 	}); err != nil {
 		return err
 	}
 	before := loaded.CPU
-	if err := l.take(loaded, groupFlight*groupLoad, func() error {
-		return bench.OnCore(l.core, func() error { return l.flood(ctx, lines) })
+	if err := v.take(loaded, groupFlight*groupLoad, func() error {
+		return bench.OnCore(v.core, func() error { return v.flood(ctx, lines) })
 	}); err != nil {
 		return err
 	}
 	if counted {
-		l.cpu = append(l.cpu, float64(loaded.CPU-before)/(groupFlight*groupLoad))
+		v.cpu = append(v.cpu, float64(loaded.CPU-before)/(groupFlight*groupLoad))
 	}
 	return nil
 }
 
 // flood sends requests on all connections at once, again and again, from one thread,
 // because with a thread a connection the server would wait for the clients.
-func (l *groupVariant) flood(ctx context.Context, lines []*server.Line) error {
+func (v *groupVariant) flood(ctx context.Context, lines []*server.Line) error {
 	for range groupLoad {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := l.askAll(lines); err != nil {
+		if err := v.askAll(lines); err != nil {
 			return err
 		}
 	}
@@ -286,9 +286,9 @@ func (l *groupVariant) flood(ctx context.Context, lines []*server.Line) error {
 }
 
 // askAll sends one request on each connection, then reads the answers.
-func (l *groupVariant) askAll(lines []*server.Line) error {
+func (v *groupVariant) askAll(lines []*server.Line) error {
 	for _, one := range lines {
-		if _, err := one.Socket.Write(l.request); err != nil {
+		if _, err := one.Socket.Write(v.request); err != nil {
 			return err
 		}
 	}
@@ -301,8 +301,8 @@ func (l *groupVariant) askAll(lines []*server.Line) error {
 }
 
 // take adds the time of n requests to a series.
-func (l *groupVariant) take(s *bench.Series, n int64, send func() error) error {
-	before, err := cpuOfEach(l.working)
+func (v *groupVariant) take(s *bench.Series, n int64, send func() error) error {
+	before, err := cpuOfEach(v.working)
 	if err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func (l *groupVariant) take(s *bench.Series, n int64, send func() error) error {
 		return err
 	}
 	s.Elapsed += time.Since(start)
-	after, err := cpuOfEach(l.working)
+	after, err := cpuOfEach(v.working)
 	if err != nil {
 		return err
 	}
@@ -323,18 +323,18 @@ func (l *groupVariant) take(s *bench.Series, n int64, send func() error) error {
 }
 
 func (k *groupKind) judge(r *bench.Report) {
-	for _, l := range k.variants {
-		l.single.Summary = bench.Summarize(l.single.Hist)
-		r.Series = append(r.Series, l.single, l.loaded)
+	for _, v := range k.variants {
+		v.single.Summary = bench.Summarize(v.single.Hist)
+		r.Series = append(r.Series, v.single, v.loaded)
 		r.Notes = append(r.Notes, fmt.Sprintf("%s, %s: CPU µs a request under load, median of the turns %.1f (%.1f to %.1f)",
-			k.name, l.name, bench.MedianOf(slices.Clone(l.cpu))/1e3, slices.Min(l.cpu)/1e3, slices.Max(l.cpu)/1e3))
+			k.name, v.name, bench.MedianOf(slices.Clone(v.cpu))/1e3, slices.Min(v.cpu)/1e3, slices.Max(v.cpu)/1e3))
 	}
-	for i, l := range k.variants {
+	for i, v := range k.variants {
 		for _, base := range k.variants[:i] {
-			names := fmt.Sprintf("%s: %s / %s", k.name, l.name, base.name)
+			names := fmt.Sprintf("%s: %s / %s", k.name, v.name, base.name)
 			r.Ratios = append(r.Ratios,
-				bench.Ratio{Name: names + ", p50", Value: float64(l.single.Summary.P50) / float64(base.single.Summary.P50)},
-				bench.Ratio{Name: names + ", CPU under load", Value: bench.MedianRatio(l.cpu, base.cpu)})
+				bench.Ratio{Name: names + ", p50", Value: float64(v.single.Summary.P50) / float64(base.single.Summary.P50)},
+				bench.Ratio{Name: names + ", CPU under load", Value: bench.MedianRatio(v.cpu, base.cpu)})
 		}
 	}
 }

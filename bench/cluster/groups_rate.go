@@ -62,14 +62,14 @@ func measureGroupRates(ctx context.Context, b *clusterBench) (err error) {
 		e.variant.engines = append(e.variant.engines, leader.engine)
 	}
 	variants := []*splitVariant{one, two}
-	for _, l := range variants {
-		l.total = &bench.Series{Name: l.name}
+	for _, v := range variants {
+		v.total = &bench.Series{Name: v.name}
 	}
 	for round := range b.o.Rounds + 1 {
 		for i := range variants {
-			l := variants[(i+round)%len(variants)]
-			if err := l.measure(ctx, round); err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
+			v := variants[(i+round)%len(variants)]
+			if err := v.measure(ctx, round); err != nil {
+				return fmt.Errorf("%s: %w", v.name, err)
 			}
 		}
 	}
@@ -78,12 +78,12 @@ func measureGroupRates(ctx context.Context, b *clusterBench) (err error) {
 }
 
 // measure sends the round's commands; the first round is not counted.
-func (l *splitVariant) measure(ctx context.Context, round int) error {
-	s, err := bench.NewReport("").Measure(l.name, splitRoundCommands, nil, func() error {
+func (v *splitVariant) measure(ctx context.Context, round int) error {
+	s, err := bench.NewReport("").Measure(v.name, splitRoundCommands, nil, func() error {
 		all, ctx := errgroup.WithContext(ctx)
-		for i, e := range l.engines {
-			each := splitRoundCommands / len(l.engines)
-			commands := l.commands[i][round*each:][:each]
+		for i, e := range v.engines {
+			each := splitRoundCommands / len(v.engines)
+			commands := v.commands[i][round*each:][:each]
 			all.Go(func() error { return submitAll(ctx, e, commands) })
 		}
 		return all.Wait()
@@ -91,11 +91,11 @@ func (l *splitVariant) measure(ctx context.Context, round int) error {
 	if err != nil || round == 0 {
 		return err
 	}
-	l.rates = append(l.rates, s.Rate())
-	l.cpu = append(l.cpu, float64(s.CPU)/splitRoundCommands)
-	l.total.Ops += s.Ops
-	l.total.Elapsed += s.Elapsed
-	l.total.CPU += s.CPU
+	v.rates = append(v.rates, s.Rate())
+	v.cpu = append(v.cpu, float64(s.CPU)/splitRoundCommands)
+	v.total.Ops += s.Ops
+	v.total.Elapsed += s.Elapsed
+	v.total.CPU += s.CPU
 	return nil
 }
 
@@ -104,9 +104,9 @@ func judgeSplit(b *clusterBench, one, two *splitVariant) {
 	b.report.Ratios = append(b.report.Ratios,
 		bench.Ratio{Name: "commands a second, two groups together / one, median of the turns", Value: bench.MedianRatio(two.rates, one.rates)},
 		bench.Ratio{Name: "CPU a command, two groups / one, median of the turns", Value: bench.MedianRatio(two.cpu, one.cpu)})
-	for _, l := range []*splitVariant{one, two} {
+	for _, v := range []*splitVariant{one, two} {
 		b.report.Notes = append(b.report.Notes, fmt.Sprintf("%s: %.0f commands a second, median of the turns (%.0f to %.0f)",
-			l.name, bench.MedianOf(slices.Clone(l.rates)), slices.Min(l.rates), slices.Max(l.rates)))
+			v.name, bench.MedianOf(slices.Clone(v.rates)), slices.Min(v.rates), slices.Max(v.rates)))
 	}
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"commands of groups: the mix with a client's id on every command, %d turns of %d, one producer an engine; engines, producers and journals share this machine's cores and its one disk, so it is what a second group costs, and says nothing of what a second machine gains; no gateways and no consumers",

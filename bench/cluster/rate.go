@@ -47,18 +47,18 @@ func measureRate(ctx context.Context, b *clusterBench) (err error) {
 		{name: fmt.Sprintf("engine on a majority of %d nodes", clusterNodes), journal: g.term, recover: func() (*engine.Replica, error) { return g.term.Recover(^uint64(0), nil) }},
 		{name: "engine on a single node's journal", journal: store, recover: func() (*engine.Replica, error) { return store.Recover(persist.NewestSnapshot, nil) }},
 	}
-	for _, l := range variants {
-		end, err := l.open(ctx, setup)
+	for _, v := range variants {
+		end, err := v.open(ctx, setup)
 		if err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
+			return fmt.Errorf("%s: %w", v.name, err)
 		}
 		ends.Add(end)
 	}
 	ends.Add(bench.Running(ctx, store.Run))
 	for round := range rateRounds + 1 {
-		for _, l := range variants {
-			if err := l.measure(ctx, commands[round*rateRoundCommands:][:rateRoundCommands], round > 0); err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
+		for _, v := range variants {
+			if err := v.measure(ctx, commands[round*rateRoundCommands:][:rateRoundCommands], round > 0); err != nil {
+				return fmt.Errorf("%s: %w", v.name, err)
 			}
 		}
 	}
@@ -77,16 +77,16 @@ type rateVariant struct {
 }
 
 // open starts the engine and gives it the setup.
-func (l *rateVariant) open(ctx context.Context, setup []engine.Command) (end func() error, err error) {
-	replica, err := l.recover()
+func (v *rateVariant) open(ctx context.Context, setup []engine.Command) (end func() error, err error) {
+	replica, err := v.recover()
 	if err != nil {
 		return nil, err
 	}
-	if l.engine, err = engine.New(engine.Options{Journal: l.journal}, replica); err != nil {
+	if v.engine, err = engine.New(engine.Options{Journal: v.journal}, replica); err != nil {
 		return nil, err
 	}
-	end = bench.Running(ctx, l.engine.Run)
-	return end, submitSetup(ctx, l.engine, setup)
+	end = bench.Running(ctx, v.engine.Run)
+	return end, submitSetup(ctx, v.engine, setup)
 }
 
 // submitSetup gives an engine a mix's setup, but for the epoch, which is the
@@ -136,21 +136,21 @@ func awaitDurable(ctx context.Context, e *engine.Engine) error {
 	}
 }
 
-func (l *rateVariant) measure(ctx context.Context, commands []engine.Command, counted bool) error {
-	s, err := bench.NewReport("").Measure(l.name, int64(len(commands)), nil, func() error { return submitAll(ctx, l.engine, commands) })
+func (v *rateVariant) measure(ctx context.Context, commands []engine.Command, counted bool) error {
+	s, err := bench.NewReport("").Measure(v.name, int64(len(commands)), nil, func() error { return submitAll(ctx, v.engine, commands) })
 	if err != nil {
 		return err
 	}
 	if counted {
-		l.rounds, l.rates = append(l.rounds, s), append(l.rates, s.Rate())
+		v.rounds, v.rates = append(v.rounds, s), append(v.rates, s.Rate())
 	}
 	return nil
 }
 
 func judgeRates(b *clusterBench, majority, single *rateVariant) {
-	for _, l := range []*rateVariant{majority, single} {
-		total := &bench.Series{Name: l.name}
-		for _, s := range l.rounds {
+	for _, v := range []*rateVariant{majority, single} {
+		total := &bench.Series{Name: v.name}
+		for _, s := range v.rounds {
 			total.Ops += s.Ops
 			total.Elapsed += s.Elapsed
 			total.CPU += s.CPU

@@ -159,54 +159,54 @@ func (f *fixBench) add(name, addr string, pid int, target, logon string) error {
 // measure lets the servers take turns, so that none has the machine's quiet
 // moments to itself.
 func (f *fixBench) measure(ctx context.Context) error {
-	for _, l := range f.variants {
-		l.trip = &bench.Series{Name: "one in flight, " + l.name, Hist: bench.NewHistogram()}
-		l.run = &bench.Series{Name: fmt.Sprintf("%d in flight, %s", fixWindow, l.name)}
-		f.report.Series = append(f.report.Series, l.trip, l.run)
+	for _, v := range f.variants {
+		v.trip = &bench.Series{Name: "one in flight, " + v.name, Hist: bench.NewHistogram()}
+		v.run = &bench.Series{Name: fmt.Sprintf("%d in flight, %s", fixWindow, v.name)}
+		f.report.Series = append(f.report.Series, v.trip, v.run)
 	}
 	for range fixRounds {
-		for _, l := range f.variants {
-			if err := errors.Join(ctx.Err(), l.measureRound(max(f.options.Orders/fixRounds, 1))); err != nil {
-				return fmt.Errorf("%s: %w", l.name, err)
+		for _, v := range f.variants {
+			if err := errors.Join(ctx.Err(), v.measureRound(max(f.options.Orders/fixRounds, 1))); err != nil {
+				return fmt.Errorf("%s: %w", v.name, err)
 			}
 		}
 	}
-	for _, l := range f.variants {
-		l.trip.Summary = bench.Summarize(l.trip.Hist)
+	for _, v := range f.variants {
+		v.trip.Summary = bench.Summarize(v.trip.Hist)
 	}
 	return nil
 }
 
 // measureRound adds n round trips and n pipelined requests to the measurements.
-func (l *fixVariant) measureRound(n int) error {
+func (v *fixVariant) measureRound(n int) error {
 	for range fixUncounted {
-		if err := l.wire.one(); err != nil {
+		if err := v.wire.one(); err != nil {
 			return err
 		}
 	}
-	err := l.time(l.trip, n, func() error {
+	err := v.time(v.trip, n, func() error {
 		for range n {
 			start := time.Now()
-			if err := l.wire.one(); err != nil {
+			if err := v.wire.one(); err != nil {
 				return err
 			}
-			_ = l.trip.Hist.RecordValue(int64(time.Since(start)))
+			_ = v.trip.Hist.RecordValue(int64(time.Since(start)))
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if err := l.wire.pipeline(fixUncounted, fixWindow); err != nil {
+	if err := v.wire.pipeline(fixUncounted, fixWindow); err != nil {
 		return err
 	}
-	return l.time(l.run, n, func() error { return l.wire.pipeline(n, fixWindow) })
+	return v.time(v.run, n, func() error { return v.wire.pipeline(n, fixWindow) })
 }
 
 // time adds n requests, their time and the server's CPU to s.
-func (l *fixVariant) time(s *bench.Series, n int, run func() error) error {
-	l.wire.tick()
-	before, err := bench.CPUOf(l.pid)
+func (v *fixVariant) time(s *bench.Series, n int, run func() error) error {
+	v.wire.tick()
+	before, err := bench.CPUOf(v.pid)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (l *fixVariant) time(s *bench.Series, n int, run func() error) error {
 		return err
 	}
 	s.Elapsed += time.Since(start)
-	after, err := bench.CPUOf(l.pid)
+	after, err := bench.CPUOf(v.pid)
 	s.CPU += after - before
 	s.Ops += int64(n)
 	return err
@@ -294,21 +294,21 @@ func (f *fixBench) logons(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, srv.Stop(), os.RemoveAll(dir)) }()
-	for _, l := range []struct {
+	for _, v := range []struct {
 		name, compID string
 		key          ed25519.PrivateKey
 	}{{"password (argon2id)", "PASS", nil}, {"Ed25519", "SIGN", private}} {
-		o := server.Session(srv.Addresses.FIX, l.compID)
-		if l.key != nil {
-			o.Password, o.Key = "", l.key
+		o := server.Session(srv.Addresses.FIX, v.compID)
+		if v.key != nil {
+			o.Password, o.Key = "", v.key
 		}
 		hist := bench.NewHistogram()
-		s, err := f.report.Measure("connection and logon, "+l.name, fixLogons, hist, func() error { return logonTimes(ctx, o, hist.RecordValue) })
+		s, err := f.report.Measure("connection and logon, "+v.name, fixLogons, hist, func() error { return logonTimes(ctx, o, hist.RecordValue) })
 		if err != nil {
 			return err
 		}
 		f.report.Ratios = append(f.report.Ratios, bench.Ratio{
-			Name: "logon p99, " + l.name + ": ms / 50", Value: float64(s.Summary.P99) / float64(goalLogon), Goal: 1, AtMost: true,
+			Name: "logon p99, " + v.name + ": ms / 50", Value: float64(s.Summary.P99) / float64(goalLogon), Goal: 1, AtMost: true,
 		})
 	}
 	return nil

@@ -69,16 +69,16 @@ func (b *wsBench) encode(ctx context.Context) error {
 		})},
 		{name: "all levels new", run: repeat(ours(&far, &others))},
 	}
-	for _, l := range variants {
-		l.s = &bench.Series{Name: fmt.Sprintf("snapshot of %d levels a side, %s", wsSnapshotDepth, l.name)}
-		b.report.Series = append(b.report.Series, l.s)
-		if err := l.take(false); err != nil { // the warm-up
+	for _, v := range variants {
+		v.s = &bench.Series{Name: fmt.Sprintf("snapshot of %d levels a side, %s", wsSnapshotDepth, v.name)}
+		b.report.Series = append(b.report.Series, v.s)
+		if err := v.take(false); err != nil { // the warm-up
 			return err
 		}
 	}
 	for range b.o.Rounds {
-		for _, l := range variants {
-			if err := errors.Join(ctx.Err(), l.take(true)); err != nil {
+		for _, v := range variants {
+			if err := errors.Join(ctx.Err(), v.take(true)); err != nil {
 				return err
 			}
 		}
@@ -101,22 +101,22 @@ type variant struct {
 }
 
 // take runs a variant once and adds what it took, if it counts.
-func (l *variant) take(counted bool) error {
+func (v *variant) take(counted bool) error {
 	var m0, m1 runtime.MemStats
 	runtime.ReadMemStats(&m0)
 	start, before := time.Now(), bench.ProcessCPU()
-	if err := l.run(); err != nil || !counted {
+	if err := v.run(); err != nil || !counted {
 		return err
 	}
 	cpu := bench.ProcessCPU() - before
-	l.s.Elapsed += time.Since(start)
+	v.s.Elapsed += time.Since(start)
 	runtime.ReadMemStats(&m1)
-	l.s.CPU += cpu
-	l.s.Ops += wsEncodes
-	l.s.Allocs += m1.Mallocs - m0.Mallocs
-	l.s.Bytes += m1.TotalAlloc - m0.TotalAlloc
-	l.s.GCs += m1.NumGC - m0.NumGC
-	l.perOp = append(l.perOp, float64(cpu)/wsEncodes)
+	v.s.CPU += cpu
+	v.s.Ops += wsEncodes
+	v.s.Allocs += m1.Mallocs - m0.Mallocs
+	v.s.Bytes += m1.TotalAlloc - m0.TotalAlloc
+	v.s.GCs += m1.NumGC - m0.NumGC
+	v.perOp = append(v.perOp, float64(cpu)/wsEncodes)
 	return nil
 }
 

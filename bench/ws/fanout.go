@@ -115,11 +115,11 @@ func (p *fanPair) open(ctx context.Context) (err error) {
 	p.oursBurst = newFanVariant(p.group("feed"), shards, wsBurst)
 	p.raws = newFanVariant(p.group("raw"), loops, 1)
 	p.rawsBurst = newFanVariant(p.group("raw"), loops, wsBurst)
-	for _, l := range []*fanVariant{&p.ours, &p.oursBurst} {
-		l.tick = func() error { p.feed.tick(l.each); return nil }
+	for _, v := range []*fanVariant{&p.ours, &p.oursBurst} {
+		v.tick = func() error { p.feed.tick(v.each); return nil }
 	}
-	for _, l := range []*fanVariant{&p.raws, &p.rawsBurst} {
-		l.tick = func() error { return p.raw.tick(p.writers) }
+	for _, v := range []*fanVariant{&p.raws, &p.rawsBurst} {
+		v.tick = func() error { return p.raw.tick(p.writers) }
 	}
 	return nil
 }
@@ -147,13 +147,13 @@ func (p *fanPair) close() (err error) {
 
 // round gives each variant a turn.
 func (p *fanPair) round(ctx context.Context, counted bool) error {
-	for _, l := range []*fanVariant{&p.ours, &p.raws, &p.oursBurst, &p.rawsBurst} {
+	for _, v := range []*fanVariant{&p.ours, &p.raws, &p.oursBurst, &p.rawsBurst} {
 		before := p.feed.Stats()
 		if p.size > 0 {
-			p.raw.load(l.each, p.size)
+			p.raw.load(v.each, p.size)
 		}
-		if err := p.b.timeTicks(ctx, l, counted); err != nil {
-			return fmt.Errorf("%s: %w", l.last.Name, err)
+		if err := p.b.timeTicks(ctx, v, counted); err != nil {
+			return fmt.Errorf("%s: %w", v.last.Name, err)
 		}
 		if p.size == 0 { // the first turn is the feed's
 			p.size = p.feed.size(before)
@@ -163,38 +163,38 @@ func (p *fanPair) round(ctx context.Context, counted bool) error {
 }
 
 // timeTicks times ticks, one at a time.
-func (b *wsBench) timeTicks(ctx context.Context, l *fanVariant, counted bool) error {
+func (b *wsBench) timeTicks(ctx context.Context, v *fanVariant, counted bool) error {
 	times := make([]float64, 0, wsTicks)
 	cpu := bench.ProcessCPU()
 	for range wsTicks {
-		first, last, err := b.tick(ctx, l)
+		first, last, err := b.tick(ctx, v)
 		if err != nil {
 			return err
 		}
 		times = append(times, float64(last))
 		if counted {
-			l.first.Add(first)
-			l.last.Add(last)
+			v.first.Add(first)
+			v.last.Add(last)
 		}
 	}
 	if counted {
 		cpu = bench.ProcessCPU() - cpu
-		l.last.CPU += cpu
-		l.perOp = append(l.perOp, float64(cpu)/float64(wsTicks*l.each*b.o.Clients))
-		l.medians = append(l.medians, bench.MedianOf(times))
+		v.last.CPU += cpu
+		v.perOp = append(v.perOp, float64(cpu)/float64(wsTicks*v.each*b.o.Clients))
+		v.medians = append(v.medians, bench.MedianOf(times))
 	}
 	return nil
 }
 
 // tick times one tick to the first and to the last client. The clients have had time
 // to fall asleep before it.
-func (b *wsBench) tick(ctx context.Context, l *fanVariant) (first, last int64, err error) {
-	if err := b.clients.Await(l.group, l.each); err != nil {
+func (b *wsBench) tick(ctx context.Context, v *fanVariant) (first, last int64, err error) {
+	if err := b.clients.Await(v.group, v.each); err != nil {
 		return 0, 0, err
 	}
 	time.Sleep(wsGap)
 	start := clients.Now()
-	if err := errors.Join(ctx.Err(), l.tick()); err != nil {
+	if err := errors.Join(ctx.Err(), v.tick()); err != nil {
 		return 0, 0, err
 	}
 	a, err := b.clients.Answer()
@@ -206,8 +206,8 @@ func (b *wsBench) tick(ctx context.Context, l *fanVariant) (first, last int64, e
 
 // judge adds the results of a pair to the report.
 func (p *fanPair) judge() {
-	for _, l := range []*fanVariant{&p.ours, &p.raws, &p.oursBurst, &p.rawsBurst} {
-		for _, s := range []*bench.Series{l.first, l.last} {
+	for _, v := range []*fanVariant{&p.ours, &p.raws, &p.oursBurst, &p.rawsBurst} {
+		for _, s := range []*bench.Series{v.first, v.last} {
 			s.Summary = bench.Summarize(s.Hist)
 			p.b.report.Series = append(p.b.report.Series, s)
 		}
@@ -225,7 +225,7 @@ func (p *fanPair) judge() {
 // of another's raw writes. A goal of 0 is none.
 func lastRatios(ours, raws *fanPair, goal50, goal99 float64) []bench.Ratio {
 	with := fmt.Sprintf(", %d shards / %d loops of write(2)", ours.writers, raws.writers)
-	p99 := func(l *fanVariant) float64 { return float64(l.last.Summary.P99) }
+	p99 := func(v *fanVariant) float64 { return float64(v.last.Summary.P99) }
 	return []bench.Ratio{
 		{Name: "tick to last client p50" + with, Value: bench.MedianRatio(ours.ours.medians, raws.raws.medians), Goal: goal50, AtMost: true},
 		{Name: "tick to last client p99" + with, Value: p99(&ours.ours) / p99(&raws.raws), Goal: goal99, AtMost: true},

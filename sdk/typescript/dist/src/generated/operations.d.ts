@@ -164,7 +164,7 @@ export declare abstract class Operations {
     /**
      * Obligations of the desk.
      *
-     * Amounts promised to open claims, and payments with a refund due.
+     * Amounts reserved for open claims, and payments with a refund due.
      *
      * `GET /api/v1/market/debt`
      */
