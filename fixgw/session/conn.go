@@ -168,22 +168,30 @@ func (c *conn) waitForRoom() error {
 	return nil
 }
 
-// end logs the session out with the reason, if the reason is meant for the client. A
-// Logout that is sent before quickfix has answered the Logon would be lost.
+// end logs the session out with the reason, if the reason is meant for the client, and
+// returns when quickfix has written the Logout: the end of the connection may overtake it.
+// A Logout that is sent before quickfix has answered the Logon would be lost too.
 func (c *conn) end(err error) error {
 	if errors.Is(err, wire.ErrTooLarge) || errors.Is(err, wire.ErrField) || errors.Is(err, wire.ErrNotFIX) || errors.Is(err, errRate) || errors.Is(err, errMissing) {
 		s := c.session.Load()
-		for limit := time.Now().Add(c.host.options.LogonGrace); !s.loggedOn.Load() && !c.leaving() && time.Now().Before(limit); {
-			time.Sleep(logonPause)
-		}
+		c.waitFor(s.loggedOn.Load)
 		if s.loggedOn.Load() {
+			before := s.Messages.queuedByQuickfix.Load() // the answer to the Logon too
 			s.kick(err.Error())
+			c.waitFor(func() bool { return s.Messages.writtenByQuickfix.Load() > before })
 		}
 	}
 	return err
 }
 
-// logonPause is the pause between two looks at a Logon that quickfix has not answered.
+// waitFor waits until done, or the connection is closed, or Options.LogonGrace has passed.
+func (c *conn) waitFor(done func() bool) {
+	for limit := time.Now().Add(c.host.options.LogonGrace); !done() && !c.leaving() && time.Now().Before(limit); {
+		time.Sleep(logonPause)
+	}
+}
+
+// logonPause is the pause between two looks at what quickfix has not done yet.
 const logonPause = 2 * time.Millisecond
 
 // limitGapBytes bounds the bytes of messages that quickfix keeps while a gap is open. The

@@ -44,7 +44,7 @@ type Options struct {
 	TakeoverSilence time.Duration
 
 	// LogonGrace is how long the Logout that names a reason may wait for the answer to
-	// the Logon, which goes before it.
+	// the Logon, which goes before it, and the end of the connection for that Logout.
 	LogonGrace time.Duration
 	// KickGrace is how long a client has to read the Logout that ends its session.
 	KickGrace time.Duration
