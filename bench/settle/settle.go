@@ -32,7 +32,7 @@ import (
 type Benchmark struct {
 	Exe     string // the program; required
 	Dir     string // scratch folder; required
-	Sandbox string // folder of the local chain's server; required
+	Sandbox string // folder of the local chain's server; empty: the program's own
 	Trades  int    // whole settlements; default 6,000
 }
 
@@ -97,10 +97,13 @@ func (b *settleBench) start(ctx context.Context) (end func() error, err error) {
 		return err
 	}
 	keys := filepath.Join(b.o.Dir, "chain")
-	b.chain, err = sandbox.Start(ctx, sandbox.Options{
+	chain, err := sandbox.Options{
 		Dir: b.o.Sandbox, SetupDir: keys, SlotTime: 100 * time.Millisecond, Wallets: settleTakers, History: 100_000,
-	})
+	}.Unpacked()
 	if err != nil {
+		return end, err
+	}
+	if b.chain, err = sandbox.Start(ctx, chain); err != nil {
 		return end, err
 	}
 	if b.setup, err = sandbox.ReadSetup(keys); err != nil {

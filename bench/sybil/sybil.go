@@ -31,7 +31,7 @@ import (
 type Benchmark struct {
 	Exe      string        // the program; required
 	Dir      string        // scratch folder; required
-	Sandbox  string        // folder of the local chain's server; required
+	Sandbox  string        // folder of the local chain's server; empty: the program's own
 	Duration time.Duration // of the attack; default 10 minutes
 	Clients  int           // client addresses of the attack, 1 to maxClients; default 1,000
 	Keys     int           // wallets that the attack names, at least 1; default 10,000
@@ -152,7 +152,11 @@ func (a *attack) run(ctx context.Context) error {
 // start runs the chain and the service, and posts the ticket.
 func (a *attack) start(ctx context.Context) (err error) {
 	keys := filepath.Join(a.o.Dir, "chain")
-	if a.chain, err = sandbox.Start(ctx, sandbox.Options{Dir: a.o.Sandbox, SetupDir: keys, SlotTime: 400 * time.Millisecond, Wallets: 1}); err != nil {
+	chain, err := sandbox.Options{Dir: a.o.Sandbox, SetupDir: keys, SlotTime: 400 * time.Millisecond, Wallets: 1}.Unpacked()
+	if err != nil {
+		return err
+	}
+	if a.chain, err = sandbox.Start(ctx, chain); err != nil {
 		return err
 	}
 	setup, err := sandbox.ReadSetup(keys)

@@ -18,7 +18,6 @@ import (
 	"blockdesk/e2e/programtest"
 	"blockdesk/internal/runtest"
 	"blockdesk/internal/sandbox"
-	"blockdesk/service/demo"
 )
 
 // A client that shares no line with us, QuickFIX C++ with its own dictionary
@@ -84,7 +83,7 @@ func newFIXService(t *testing.T) *fixService {
 	t.Helper()
 	f := &fixService{t: t}
 	var s *server.Server
-	check := sandbox.Options{Dir: demo.FindSandbox()}
+	check := sandbox.Options{Dir: sandbox.Find(programtest.Root(t))}
 	if err := check.Check(t.Context()); err == nil {
 		f.rig = chaintest.Start(t, chaintest.Options{Wallets: 1, FirmWallet: true})
 		s = f.rig.Server

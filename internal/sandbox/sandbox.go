@@ -115,6 +115,19 @@ func (o Options) Check(ctx context.Context) error {
 	return nil
 }
 
+// serverFolder, in Options.SetupDir, has the server that the program contains.
+const serverFolder = "server"
+
+// Unpacked returns the options of a chain whose server is there: without a Dir it unpacks
+// the program's own into a folder of SetupDir, which must be given.
+func (o Options) Unpacked() (Options, error) {
+	if o.Dir != "" {
+		return o, nil
+	}
+	o.Dir = filepath.Join(o.SetupDir, serverFolder)
+	return o, Unpack(o.Dir)
+}
+
 func (o Options) node() string { return cmp.Or(o.Node, "node") }
 
 func (o Options) args() ([]string, error) {

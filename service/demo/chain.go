@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,8 +24,6 @@ const (
 	// and keys.
 	ChainFolder    = "chain"
 	ChainStateFile = "chain.state"
-	// ServerFolder, in ChainFolder, has the chain's server, which the program contains.
-	ServerFolder = "server"
 	// Wallets is how many wallets the local chain gives SOL and USDC to.
 	Wallets = 3
 )
@@ -35,19 +34,19 @@ func ChainDir(c *config.Config) string { return filepath.Join(c.DataDir, ChainFo
 // ChainOptions returns the options of the local chain, whose state and keys are in
 // dir. Dir of the options is empty if the program's own server is to run.
 func ChainOptions(c *config.Config, dir string) sandbox.Options {
-	where := c.Chain.SandboxDir
-	if where == "" && !sandbox.Complete() {
-		where = FindSandbox()
-	}
 	return sandbox.Options{
-		Dir: where, Addr: c.Listen.Chain, SetupDir: dir, StateFile: filepath.Join(dir, ChainStateFile), Wallets: Wallets,
+		Dir: cmp.Or(c.Chain.SandboxDir, FindSandbox()), Addr: c.Listen.Chain, SetupDir: dir, StateFile: filepath.Join(dir, ChainStateFile), Wallets: Wallets,
 		BlockhashSlots: c.Chain.BlockhashSlots,
 	}
 }
 
 // FindSandbox returns the folder of the local chain's server, searched for from the working
-// folder and from the program's folder; empty if there is none.
+// folder and from the program's folder; empty if there is none, and if the program contains
+// the whole server.
 func FindSandbox() string {
+	if sandbox.Complete() {
+		return ""
+	}
 	var from []string
 	if dir, err := os.Getwd(); err == nil {
 		from = append(from, dir)
@@ -99,14 +98,12 @@ func StartChain(ctx context.Context, c *config.Config, log *slog.Logger) (node *
 }
 
 // StartSandbox starts a local chain with the demo's keys. Without a folder of the server
-// it unpacks the program's own into ServerFolder of the setup's folder. The chain outlives
+// it unpacks the program's own (sandbox.Options.Unpacked). The chain outlives
 // ctx: Stop ends it.
 func StartSandbox(ctx context.Context, o sandbox.Options) (*sandbox.Node, error) {
-	if o.Dir == "" {
-		o.Dir = filepath.Join(o.SetupDir, ServerFolder)
-		if err := sandbox.Unpack(o.Dir); err != nil {
-			return nil, err
-		}
+	o, err := o.Unpacked()
+	if err != nil {
+		return nil, err
 	}
 	if err := o.Check(ctx); err != nil {
 		return nil, err
