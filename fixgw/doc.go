@@ -42,16 +42,15 @@
 // # Concurrency
 //
 // The gateway's goroutines are the reader of the engine's events (reports.Follower) and its
-// committer, one for market data, one for
-// maintenance, one that cancels on disconnect, and four each that make transaction packages and look
-// for payments. The mutex of market data is held while messages are sent, which may wait
+// committer, one for market data, one for maintenance, one that cancels on disconnect, four
+// that make transaction packages, and four that look for payments. The mutex of market data is held while messages are sent, which may wait
 // for a replay of one session, so replays are bounded in length and rate. Locks are taken in
 // the order session's lock, market data's, the locks of package session, and last a mutex of
 // reports, orders or rfq, of which only one is held at a time.
 //
 // A node that has lost the leadership (Options.Leadership) still reports durable events
-// only, and its refusals and Logouts name the leader. The gateway of a follower process has sessions of
-// its own and makes no reports.
+// only, and its refusals and Logouts name the leader. The gateway of a follower process has
+// sessions of its own and makes no reports.
 //
 // TestSoak runs misbehaving clients, crashes of the disk, and reloads against the real
 // store, and checks every report against the journal. A seed decides what the clients do;

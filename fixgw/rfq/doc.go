@@ -1,6 +1,6 @@
 // Package rfq handles the messages of FIX sessions to the RFQ desk: quotes (R, S, AG, AI, Z,
-// AJ), claims (D with OrdType D, 8), transaction packages (B) and payments (AE, AR). Requests go to the
-// engine; the records of the desk come back as events, of which the Reporter makes reports.
+// AJ), claims (D with OrdType D, 8), transaction packages (B) and payments (AE, AR). Requests
+// go to the engine; the records of the desk come back as events, of which the Reporter makes reports.
 //
 //	Session.QuoteRequest ─▶ checks, QuoteReqID (package reports) ─▶ Entry.Engine
 //	reports.Follower ─▶ Reporter.Apply ─▶ quotes and claims of sessions, their messages
@@ -49,5 +49,5 @@
 //
 // A request is handled under the session's lock. Only the reporter changes a claim or a
 // quote, under the mutex of its Session, but a client's pass ends its quote there. Four
-// goroutines each make transaction packages and look for payments.
+// goroutines make transaction packages, and four look for payments.
 package rfq

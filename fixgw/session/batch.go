@@ -13,7 +13,7 @@ type draft struct {
 type Batch struct {
 	Drafts []draft
 	bodies []byte
-	// Before is called under the line's mutex, right before the batch gets its
+	// Before is called under the mutex of the session's outbound, right before the batch gets its
 	// numbers; nil = nothing is.
 	Before func()
 }

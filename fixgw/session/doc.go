@@ -48,10 +48,10 @@
 //
 // Reload replaces all participants or, if one of them is invalid, none. The
 // registry of sessions is immutable, behind an atomic pointer. quickfix's Acceptor takes
-// no new session while it runs, so each reload that adds CompIDs starts another one, and a
-// authenticated connection goes to the acceptor of its session. A session whose CompID was removed
-// is logged out and stays, for its orders; quickfix keeps a goroutine for it until the
-// process ends, so maxRemoved bounds their number. A reload cancels no order of a client
+// no new session while it runs, so each reload that adds CompIDs starts another one, and an
+// authenticated connection goes to the acceptor of its session. A session whose CompID was
+// removed is logged out and stays, for its orders; quickfix keeps a goroutine for it until
+// the process ends, so maxRemoved bounds their number. A reload cancels no order of a client
 // that did not ask for cancel on disconnect.
 //
 // A new session of quickfix sleeps until the next full second, and its first Logon waits
@@ -60,8 +60,8 @@
 // each Logout of its own. If the session stops first, the timer's goroutine never ends: at
 // most one per session, at the end of the process.
 //
-// A second connection with an authenticated Logon gets the session if the client of the first one
-// does not answer a TestRequest within TakeoverSilence (logon.go).
+// A second connection with an authenticated Logon gets the session if the client of the
+// first one does not answer a TestRequest within TakeoverSilence (logon.go).
 //
 // While the node does not lead, a Standby holds the address and names the leader.
 //

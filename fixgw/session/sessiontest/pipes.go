@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// Pipes is a listener of connections in memory, which a bubble can see through.
+// Pipes is a listener of connections in memory, so that a testing/synctest bubble knows
+// which goroutines wait.
 type Pipes struct {
 	accepted chan net.Conn
 	done     chan struct{}
