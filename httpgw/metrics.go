@@ -27,25 +27,25 @@ func newMetrics() *metrics {
 	return &metrics{
 		routes: routeMetrics{
 			requests: prometheus.NewDesc("blockdesk_http_requests_total",
-				"Answered requests by address, route and status. Route unknown: no such path or method.",
+				"Answered requests. Route unknown: no such path or method.",
 				[]string{"surface", "route", "status"}, nil),
 			latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 				Name:    "blockdesk_http_request_seconds",
-				Help:    "Time in the handler, excluding reading the request and writing the answer.",
+				Help:    "Time in the handler, without reading the request and writing the answer.",
 				Buckets: []float64{1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2, 1e-1, 1},
 			}, []string{"surface", "route"}),
 		},
 		broken: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "blockdesk_http_unreadable_requests_total",
-			Help: "Requests that were malformed, too slow or too large, by status of the answer.",
+			Help: "Requests malformed, too slow or too large, by status of the answer.",
 		}, []string{"status"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "blockdesk_http_connections_refused_total",
-			Help: "Connections refused because a limit on connections was reached.",
+			Help: "Connections refused by a limit on connections.",
 		}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "blockdesk_http_panics_total",
-			Help: "Panics in handlers. Each is logged with its request_id. Any value but 0 is a bug.",
+			Help: "Panics in handlers, logged with their request_id. Any value but 0 is a bug.",
 		}),
 	}
 }

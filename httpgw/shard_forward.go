@@ -55,7 +55,7 @@ func newShardRouter(o *Shards, now func() int64) (*shardRouter, error) {
 		byNumber: map[market.ShardID]*remoteShard{}, byName: map[string]*remoteShard{},
 		forwarded: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "blockdesk_http_forwarded_requests_total",
-			Help: "Requests forwarded to another group, by group and outcome: answered, unreachable, overloaded.",
+			Help: "Requests forwarded to another group, by outcome: answered, unreachable, overloaded.",
 		}, []string{"group", "outcome"}),
 	}
 	for i := range o.All {

@@ -207,6 +207,6 @@ func (w *participantsWatch) Reloads() uint64 {
 // collector has the metrics of the participants file.
 func (w *participantsWatch) collector() prometheus.Collector {
 	return admin.NewMetrics("blockdesk_fix_participants_", func() *participantsWatch { return w }).
-		Counter("reloads_total", "Times that a changed participants file came in force.", func(w **participantsWatch) float64 { return float64((*w).Reloads()) }).
-		Gauge("refused", "1 while the participants file is refused, and an older state is in force.", func(w **participantsWatch) float64 { return admin.BoolValue((*w).Status().Refused != "") })
+		Counter("reloads_total", "Changed participants files that came in force.", func(w **participantsWatch) float64 { return float64((*w).Reloads()) }).
+		Gauge("refused", "1 while the participants file is refused and an older state is in force.", func(w **participantsWatch) float64 { return admin.BoolValue((*w).Status().Refused != "") })
 }

@@ -218,14 +218,14 @@ func (p *settlement) sources() admin.SettlementSources {
 		Chain: p.chainHealth, Money: p.MoneyCounts, Tokens: p.access.Live, SignerLimits: p.SignerLimits,
 		Counts: admin.NewMetrics("blockdesk_settlement_", p.Settlement.Counts).
 			Counter("packages_total", "Transactions built for clients.", func(c *settle.Counts) float64 { return float64(c.Built) }).
-			Counter("refused_total", "Submissions and builds refused because price, balance, lock or terms did not fit.", func(c *settle.Counts) float64 { return float64(c.Refused) }).
-			Counter("cosigned_total", "Atomic transactions that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Cosigned) }).
-			Counter("deliveries_total", "Deliveries that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Delivered) }).
-			Counter("settled_total", "Claims that were settled.", func(c *settle.Counts) float64 { return float64(c.Settled) }).
-			Counter("released_total", "Atomic claims that were released.", func(c *settle.Counts) float64 { return float64(c.Released) }).
+			Counter("refused_total", "Submissions and builds refused: price, balance, lock or terms did not fit.", func(c *settle.Counts) float64 { return float64(c.Refused) }).
+			Counter("cosigned_total", "Atomic transactions signed by the desk.", func(c *settle.Counts) float64 { return float64(c.Cosigned) }).
+			Counter("deliveries_total", "Deliveries signed by the desk.", func(c *settle.Counts) float64 { return float64(c.Delivered) }).
+			Counter("settled_total", "Settled claims.", func(c *settle.Counts) float64 { return float64(c.Settled) }).
+			Counter("released_total", "Released atomic claims.", func(c *settle.Counts) float64 { return float64(c.Released) }).
 			Counter("deliveries_expired_total", "Deliveries that expired without delivering.", func(c *settle.Counts) float64 { return float64(c.Expired) }).Formerly("lapsed_total").
-			Counter("refund_transactions_total", "Transactions of refunds that the desk has signed.", func(c *settle.Counts) float64 { return float64(c.Refunds) }).
-			Counter("refunded_total", "Payments that the desk has paid back.", func(c *settle.Counts) float64 { return float64(c.Refunded) }).
+			Counter("refund_transactions_total", "Transactions of refunds signed by the desk.", func(c *settle.Counts) float64 { return float64(c.Refunds) }).
+			Counter("refunded_total", "Payments paid back by the desk.", func(c *settle.Counts) float64 { return float64(c.Refunded) }).
 			Counter("refunds_expired_total", "Refunds that expired or failed, and are due again.", func(c *settle.Counts) float64 { return float64(c.RefundsExpired) }),
 	}
 }

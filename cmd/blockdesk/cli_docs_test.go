@@ -86,7 +86,7 @@ func each(cmd *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// cliReference writes the document: a table of commands for each group of the help.
+// cliReference writes the document: a list of commands for each group of the help.
 func cliReference(tree *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nFor operators and engineers who type commands. After reading this page you know which command does what; `blockdesk help COMMAND` explains it, with its flags and examples. The page is made by `UPDATE_GOLDEN=1 go test ./cmd/blockdesk -run TestCLIDocument`: change the help, not this file.\n\n")
@@ -94,12 +94,12 @@ func cliReference(tree *cobra.Command) string {
 	b.WriteString("Every command takes these flags:\n\n")
 	writeFlags(&b, flagsHelp(tree.PersistentFlags()))
 	writeOperatorFlags(&b, tree)
-	b.WriteString("\nRequired flags stand beside the command, others in the last column; a command also takes the flags of the command above it.\n")
+	b.WriteString("\nRequired flags stand beside the command, others in parentheses; a command also takes the flags of the command above it.\n")
 	group := ""
 	for _, c := range top.Commands {
 		if c.Group != group {
 			group = c.Group
-			fmt.Fprintf(&b, "\n## %s\n\n| command | what it does | flags |\n|---|---|---|\n", group)
+			fmt.Fprintf(&b, "\n## %s\n\n", group)
 		}
 		sub, _, err := tree.Find([]string{c.Name})
 		if err != nil {
@@ -111,9 +111,9 @@ func cliReference(tree *cobra.Command) string {
 			}
 		})
 	}
-	b.WriteString("\n## Topics\n\n| topic | what it explains |\n|---|---|\n")
+	b.WriteString("\n## Topics\n\n")
 	for _, t := range top.Topics {
-		fmt.Fprintf(&b, "| `blockdesk help %s` | %s |\n", t.Name, t.About)
+		fmt.Fprintf(&b, "- `blockdesk help %s`: %s\n", t.Name, t.About)
 	}
 	return b.String()
 }
@@ -142,7 +142,7 @@ func writeFlags(b *strings.Builder, flags []flagHelp) {
 	}
 }
 
-// writeCommand writes the row of a command: what it needs stands in the first column.
+// writeCommand writes the line of a command: its required flags stand beside it, the others at the end.
 func writeCommand(b *strings.Builder, cmd *cobra.Command) {
 	h := describe(cmd)
 	usage := strings.TrimPrefix(strings.TrimSuffix(h.Usage, " [flags]"), cmd.Root().Name()+" ")
@@ -158,7 +158,11 @@ func writeCommand(b *strings.Builder, cmd *cobra.Command) {
 			others = append(others, "`--"+f.Name+"`")
 		}
 	}
-	fmt.Fprintf(b, "| `%s` | %s | %s |\n", strings.ReplaceAll(usage, "|", `\|`), code(h.About), strings.Join(others, ", "))
+	flags := ""
+	if len(others) > 0 {
+		flags = " (" + strings.Join(others, ", ") + ")"
+	}
+	fmt.Fprintf(b, "- `%s`: %s%s\n", usage, code(h.About), flags)
 }
 
 var angle = regexp.MustCompile(`[<>*_]`)

@@ -115,7 +115,7 @@ func New(o Options) (*Server, error) {
 	registry := prometheus.NewRegistry()
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "blockdesk_admin_connections_refused_total",
-		Help: "Connections to the admin address refused because too many were open.",
+		Help: "Connections to the admin address refused: too many were open.",
 	})
 	a := &Server{opts: o, started: time.Now(), passed: make([]atomic.Bool, len(o.Ready))}
 	all := append(a.opts.Desk.collectors(), a.opts.Settlement.collectors()...)
@@ -246,7 +246,7 @@ type readiness struct{ admin *Server }
 
 const (
 	readyHelp = "1 while the service is ready (/readyz)."
-	checkHelp = "1 while the readiness check passes; /readyz has the reason of a failure."
+	checkHelp = "1 while the check passes; /readyz has the reason of a failure."
 )
 
 func (readiness) descs() (ready, check *prometheus.Desc) {

@@ -30,12 +30,12 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 		all = append(all, NewMetrics(prefix, s.Stats).
 			Gauge("requests_waiting", "Requests to the desk in progress.", func(n *desk.Stats) float64 { return float64(n.Waiting) }).
 			Gauge("answers_kept", "Answers stored for idempotency keys.", func(n *desk.Stats) float64 { return float64(n.Keys) }).
-			Gauge("cursor_seq", "Sequence number of the last command in the desk's store.", func(n *desk.Stats) float64 { return float64(n.Cursor) }).
-			Counter("busy_total", "Requests refused because too many were in progress.", func(n *desk.Stats) float64 { return float64(n.Busy) }).
-			Counter("timeouts_total", "Requests that timed out before their outcome was known.", func(n *desk.Stats) float64 { return float64(n.Timeouts) }).
+			Gauge("cursor_seq", "Last command in the desk's store.", func(n *desk.Stats) float64 { return float64(n.Cursor) }).
+			Counter("busy_total", "Requests refused: too many were in progress.", func(n *desk.Stats) float64 { return float64(n.Busy) }).
+			Counter("timeouts_total", "Requests that timed out with an unknown outcome.", func(n *desk.Stats) float64 { return float64(n.Timeouts) }).
 			Counter("replayed_total", "Requests answered from the store by their idempotency key.", func(n *desk.Stats) float64 { return float64(n.Replayed) }).
-			Counter("conflicts_total", "Idempotency keys that were reused with another body.", func(n *desk.Stats) float64 { return float64(n.Conflicts) }),
-			NewFamily(prefix+"claims_total", "Claims that entered a state, including those replayed at the start.",
+			Counter("conflicts_total", "Idempotency keys reused with another body.", func(n *desk.Stats) float64 { return float64(n.Conflicts) }),
+			NewFamily(prefix+"claims_total", "Claims that entered a state, replayed ones included.",
 				"state", prometheus.CounterValue, func(send func(string, float64)) {
 					claims := s.Stats().Claims
 					for state := rfq.ClaimReserved; state <= rfq.ClaimRefundDue; state++ {
@@ -46,9 +46,9 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 	if s.View != nil {
 		all = append(all, NewMetrics(prefix, s.View).
 			Gauge("tickets_open", "Open tickets.", func(v **rfq.View) float64 { return float64(openTickets(*v)) }).
-			Gauge("reserved_usd", "Dollars that claims have reserved in all tranches.", func(v **rfq.View) float64 { return reservedUSD(*v) }).
+			Gauge("reserved_usd", "Dollars reserved by claims in all tranches.", func(v **rfq.View) float64 { return reservedUSD(*v) }).
 			Gauge("locks", "Locks that are set.", func(v **rfq.View) float64 { return float64(shutLocks(*v)) }).
-			Gauge("deliveries_locked", "1 while the lock of deliveries is set: nothing goes out.", func(v **rfq.View) float64 { return float64(deliveriesLocked(*v)) }))
+			Gauge("deliveries_locked", "1 while deliveries are locked: nothing goes out.", func(v **rfq.View) float64 { return float64(deliveriesLocked(*v)) }))
 		all = append(all, s.priceFamilies()...)
 	}
 	return all
@@ -76,14 +76,14 @@ func (s *DeskSources) priceFamilies() []prometheus.Collector {
 		})
 	}
 	return []prometheus.Collector{
-		family("age_seconds", "Age of the price of a pair or a rail; +Inf if there is none.",
+		family("age_seconds", "Age of a pair's or rail's price; +Inf without one.",
 			func(price market.USDPrice, age, _ time.Duration) float64 {
 				if price == 0 {
 					return math.Inf(1)
 				}
 				return age.Seconds()
 			}),
-		family("unusable", "1 if a pair or a rail has no price, or an old one, and is not quoted.",
+		family("unusable", "1 if a pair's or rail's price is missing or old: it is not quoted.",
 			func(price market.USDPrice, age, maxAge time.Duration) float64 {
 				return BoolValue(price == 0 || maxAge > 0 && age > maxAge)
 			}),

@@ -32,17 +32,17 @@ const mirrorPrefix = "blockdesk_mirror_"
 // newMirrorMetrics returns the metrics of each mirrored instrument, by its symbol.
 func newMirrorMetrics(pairs func() []MirrorPair) prometheus.Collector {
 	return newLabelled(mirrorPrefix, "symbol", pairs, func(p *MirrorPair) string { return p.Symbol }).
-		Gauge("slot", "Slot at which the book and the vaults were read; 0: never read.", func(p *MirrorPair) float64 { return float64(p.Slot) }).
-		Gauge("age_seconds", "Time since the book and the vaults were read.", func(p *MirrorPair) float64 { return p.Age.Seconds() }).
-		Gauge("agreeing_nodes", "Nodes that agree on the book and the vaults.", func(p *MirrorPair) float64 { return float64(p.AgreeingNodes) }).
+		Gauge("slot", "Slot of the last reading of book and vaults; 0: never.", func(p *MirrorPair) float64 { return float64(p.Slot) }).
+		Gauge("age_seconds", "Time since book and vaults were read.", func(p *MirrorPair) float64 { return p.Age.Seconds() }).
+		Gauge("agreeing_nodes", "Nodes that agree on book and vaults.", func(p *MirrorPair) float64 { return float64(p.AgreeingNodes) }).
 		Formerly("witnesses").
-		Gauge("orders_omitted", "Orders of the chain's book that the instrument cannot represent.", func(p *MirrorPair) float64 { return float64(p.OmittedOrders) }).
+		Gauge("orders_omitted", "Orders of the chain's book that do not fit the instrument.", func(p *MirrorPair) float64 { return float64(p.OmittedOrders) }).
 		Formerly("orders_unshown").
-		Gauge("transactions_pending", "Transactions of the pool that are listed but not read yet.", func(p *MirrorPair) float64 { return float64(p.Pending) }).
+		Gauge("transactions_pending", "The pool's transactions listed but not read yet.", func(p *MirrorPair) float64 { return float64(p.Pending) }).
 		Counter("trades_total", "Swaps recorded as trades, since the mirror's store was created.", func(p *MirrorPair) float64 { return float64(p.Trades) }).
-		Counter("swaps_omitted_total", "Swaps too small or too large to be trades, since the mirror's store was created.", func(p *MirrorPair) float64 { return float64(p.OmittedSwaps) }).
+		Counter("swaps_omitted_total", "Swaps too small or large to be trades, since the mirror's store was created.", func(p *MirrorPair) float64 { return float64(p.OmittedSwaps) }).
 		Formerly("swaps_untold_total").
-		Gauge("degraded", "1 while the book and the vaults are old, or no majority of the nodes agrees on them (degradation_state).", func(p *MirrorPair) float64 { return BoolValue(p.Degraded) })
+		Gauge("degraded", "1 while book and vaults are old or without a majority of the nodes (degradation_state).", func(p *MirrorPair) float64 { return BoolValue(p.Degraded) })
 }
 
 // collectors returns the metrics whose source is set.

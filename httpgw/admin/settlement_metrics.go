@@ -25,10 +25,10 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 	var all []prometheus.Collector
 	if s.Chain != nil {
 		all = append(all, NewMetrics(settlementPrefix, s.Chain).
-			Gauge("tracked", "Signed transactions whose outcome is not known yet.", func(h *desk.ChainHealth) float64 { return float64(h.Tracked) }).
+			Gauge("tracked", "Signed transactions with an outcome not known yet.", func(h *desk.ChainHealth) float64 { return float64(h.Tracked) }).
 			Gauge("landed", "Tracked transactions in a confirmed block.", func(h *desk.ChainHealth) float64 { return float64(h.Landed) }).
-			Gauge("blockhash_age_seconds", "Age of the blockhash of the next transaction that is built for a client; 0: none.", func(h *desk.ChainHealth) float64 { return h.BlockhashAge.Seconds() }).
-			Gauge("blockhash_slot", "Slot of the blockhash of the next transaction that is built for a client; 0: none.", func(h *desk.ChainHealth) float64 { return float64(h.BlockhashSlot) }),
+			Gauge("blockhash_age_seconds", "Age of the blockhash for the next transaction built for a client; 0: none.", func(h *desk.ChainHealth) float64 { return h.BlockhashAge.Seconds() }).
+			Gauge("blockhash_slot", "Slot of that blockhash; 0: none.", func(h *desk.ChainHealth) float64 { return float64(h.BlockhashSlot) }),
 			newBalanceMetrics(func() []desk.Balance { return s.Chain().Balances }),
 			newNodeMetrics(settlementPrefix, func() []desk.ChainNode { return s.Chain().Nodes }))
 	}
@@ -36,15 +36,15 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 		all = append(all, NewMetrics(settlementPrefix, s.Money).
 			Gauge("deliveries_failing", "Paid claims whose delivery keeps failing.", func(n *desk.MoneyCounts) float64 { return float64(n.DeliveriesFailing) }).
 			Formerly("stuck_deliveries").
-			Gauge("outcome_unknown", "Claims whose transaction has expired with an unknown outcome.", func(n *desk.MoneyCounts) float64 { return float64(n.OutcomesUnknown) }).
+			Gauge("outcome_unknown", "Claims with an expired transaction of unknown outcome.", func(n *desk.MoneyCounts) float64 { return float64(n.OutcomesUnknown) }).
 			Formerly("doubtful").
 			Gauge("refunds_due", "Payments with a refund due.", func(n *desk.MoneyCounts) float64 { return float64(n.RefundsDue) }).
-			Gauge("refunds_ordered", "Payments that an operator has ordered to be paid back, and whose refund is not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Ordered) }).
-			Gauge("refunding", "Refunds that the desk has permitted or sent, and that are not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Refunding) }).
+			Gauge("refunds_ordered", "Payments ordered to be paid back, whose refund is not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Ordered) }).
+			Gauge("refunding", "Refunds permitted or sent, not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Refunding) }).
 			Counter("unmatched_dropped_total", "Unmatched payments that made room for larger ones.", func(n *desk.MoneyCounts) float64 { return float64(n.Dropped) }).
 			Formerly("strays_dropped_total").
-			Counter("dust_total", "Transfers below settle.dust_usdc and settle.dust_sol, which are counted only.", func(n *desk.MoneyCounts) float64 { return float64(n.Dust) }).
-			Counter("worthless_tokens_total", "Transfers of tokens that are not ours, which are counted only.", func(n *desk.MoneyCounts) float64 { return float64(n.Foreign) }).
+			Counter("dust_total", "Transfers below settle.dust_usdc and settle.dust_sol, only counted.", func(n *desk.MoneyCounts) float64 { return float64(n.Dust) }).
+			Counter("worthless_tokens_total", "Transfers of tokens that are not ours, only counted.", func(n *desk.MoneyCounts) float64 { return float64(n.Foreign) }).
 			Gauge("unmatched_payments", "Payments that match no claim and are not resolved.", func(n *desk.MoneyCounts) float64 { return float64(n.Unmatched) }).
 			Formerly("strays"))
 	}
@@ -68,7 +68,7 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 // newBalanceMetrics returns the metrics of what the desk's wallet holds, by asset.
 func newBalanceMetrics(balances func() []desk.Balance) prometheus.Collector {
 	return newLabelled(settlementPrefix, "asset", balances, func(b *desk.Balance) string { return b.Asset }).
-		Gauge("desk_balance_atoms", "What the desk's wallet holds on the chain, in atoms (lamports of SOL).", func(b *desk.Balance) float64 { return float64(b.Atoms) }).
+		Gauge("desk_balance_atoms", "Balance of the desk's wallet on the chain, in atoms (lamports of SOL).", func(b *desk.Balance) float64 { return float64(b.Atoms) }).
 		Gauge("desk_balance_needed_atoms", "Balance below which the wallet is low: SOL for 50 deliveries, a token for what is reserved, SOL and USDC for ordered refunds.", func(b *desk.Balance) float64 { return float64(b.Needed) })
 }
 
@@ -83,6 +83,6 @@ func newNodeMetrics(prefix string, nodes func() []desk.ChainNode) prometheus.Col
 	}
 	return newLabelled(prefix, "node", nodes, func(n *desk.ChainNode) string { return n.Name }).
 		Gauge("node_available", "1 while the node answers.", func(n *desk.ChainNode) float64 { return BoolValue(n.Available) }).
-		Gauge("node_slot", "Newest slot that the node has reported.", func(n *desk.ChainNode) float64 { return shown(n, n.Slot) }).
-		Gauge("node_lag_slots", "Slots by which the node is behind the newest slot of any node.", func(n *desk.ChainNode) float64 { return shown(n, n.Lag) })
+		Gauge("node_slot", "Newest slot reported by the node.", func(n *desk.ChainNode) float64 { return shown(n, n.Slot) }).
+		Gauge("node_lag_slots", "Slots behind the newest slot of any node.", func(n *desk.ChainNode) float64 { return shown(n, n.Lag) })
 }

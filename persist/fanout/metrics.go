@@ -24,18 +24,18 @@ func (p *Publisher) Metrics() []Metric {
 	s := &p.stats
 	return []Metric{
 		counter("fanout_frames_total", "Durable frames published to followers.", &s.Frames),
-		counter("fanout_messages_total", "Messages in which frames were published to followers.", &s.Messages),
+		counter("fanout_messages_total", "Messages of frames published to followers.", &s.Messages),
 		counter("fanout_bytes_total", "Bytes of the frames published to followers.", &s.Bytes),
-		counter("fanout_unsent_frames_total", "Frames not published because no server was connected.", &s.Unsent),
-		gauge("fanout_live_seq", "Last command that was published, or whose frame was pruned before it was published.", float64(s.LiveSeq.Load())),
+		counter("fanout_unsent_frames_total", "Frames not published: no server was connected.", &s.Unsent),
+		gauge("fanout_live_seq", "Last command published, or pruned before.", float64(s.LiveSeq.Load())),
 		gauge("fanout_cached_seq", "Last command acknowledged by the stream.", float64(s.StreamSeq.Load())),
 		counter("fanout_stream_acks_total", "Messages acknowledged by the stream.", &s.Acked),
 		counter("fanout_stream_refused_total", "Messages not acknowledged by the stream.", &s.Refused),
-		counter("fanout_stream_fills_total", "Times that an empty stream was filled from the journal.", &s.Fills),
+		counter("fanout_stream_fills_total", "Times an empty stream was filled from the journal.", &s.Fills),
 		counter("fanout_snapshot_pieces_total", "Pieces of snapshots sent to followers.", &s.Pieces),
-		counter("fanout_snapshot_unanswered_total", "Requests for a snapshot piece that were not answered.", &s.Unanswered),
-		counter("fanout_queue_overflows_total", "Times that the queue of snapshot requests was full.", &s.Overflows),
-		counter("fanout_reconnects_total", "Times that the leader reconnected to a NATS server.", &s.Reconnects),
+		counter("fanout_snapshot_unanswered_total", "Requests for a snapshot piece left unanswered.", &s.Unanswered),
+		counter("fanout_queue_overflows_total", "Overflows of the queue of snapshot requests.", &s.Overflows),
+		counter("fanout_reconnects_total", "Reconnections of the leader to a NATS server.", &s.Reconnects),
 	}
 }
 
@@ -47,11 +47,11 @@ func (f *Follower) Metrics() []Metric {
 		ready = 1
 	}
 	return []Metric{
-		gauge("follower_ready", "1 if the follower is in sync with its leader.", ready),
+		gauge("follower_ready", "1 if the follower is in sync.", ready),
 		gauge("follower_term", "Term of the leader; 0 if none was heard.", float64(lag.Term)),
 		gauge("follower_seq", "Last command applied.", float64(lag.Seq)),
-		gauge("follower_leader_seq", "Last command durable at the leader, by its last heartbeat.", float64(lag.Leader)),
-		gauge("follower_behind_commands", "Commands that the follower is behind the leader's last heartbeat.", float64(lag.Commands)),
+		gauge("follower_leader_seq", "Last durable command of the leader, by its last heartbeat.", float64(lag.Leader)),
+		gauge("follower_behind_commands", "Commands behind the leader's last heartbeat.", float64(lag.Commands)),
 		gauge("follower_delay_seconds", "Time from the newest command's stamp at the leader to its application here, by two clocks.", lag.Delay.Seconds()),
 		gauge("follower_stale_seconds", "Time since the follower was last in sync.", lag.Stale.Seconds()),
 		gauge("follower_silent_seconds", "Time since the leader was last heard.", lag.Silent.Seconds()),
@@ -59,13 +59,13 @@ func (f *Follower) Metrics() []Metric {
 		counter("follower_commands_total", "Commands applied.", &s.Commands),
 		counter("follower_gaps_total", "Gaps detected in the live frames.", &s.Gaps),
 		counter("follower_refilled_frames_total", "Frames applied from the stream.", &s.Refilled),
-		counter("follower_duplicate_frames_total", "Frames received again after they were applied.", &s.Duplicates),
+		counter("follower_duplicate_frames_total", "Frames received again after their application.", &s.Duplicates),
 		counter("follower_damaged_messages_total", "Messages with a wrong form or checksum.", &s.Damaged),
 		counter("follower_stale_messages_total", "Messages from a leader of an earlier term.", &s.Stale),
-		counter("follower_foreign_frames_total", "Frames of the stream that do not follow what was applied.", &s.Foreign),
-		counter("follower_queue_overflows_total", "Times that the queue of live messages was full.", &s.Overflows),
+		counter("follower_foreign_frames_total", "Stream frames that do not follow what was applied.", &s.Foreign),
+		counter("follower_queue_overflows_total", "Overflows of the queue of live messages.", &s.Overflows),
 		counter("follower_snapshots_total", "Snapshots fetched from the leader.", &s.Snapshots),
 		counter("follower_snapshot_bytes_total", "Bytes of snapshots fetched.", &s.SnapshotBytes),
-		counter("follower_reconnects_total", "Times that the follower reconnected to a NATS server.", &s.Reconnects),
+		counter("follower_reconnects_total", "Reconnections of the follower to a NATS server.", &s.Reconnects),
 	}
 }

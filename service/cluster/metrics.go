@@ -16,33 +16,33 @@ func (m *Node) collectors() []prometheus.Collector {
 		admin.NewMetrics("blockdesk_cluster_", m.node.Status).
 			Gauge("leader", "1 while this node leads its group.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Role == quorum.Leader) }).
 			Gauge("leader_known", "1 while this node knows a leader.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Leader.ID != "") }).
-			Gauge("term", "The group's term that this node knows. It rises with each election.", func(s *quorum.Status) float64 { return float64(s.Term) }).
-			Gauge("voters", "Voters of the group in this node's log.", func(s *quorum.Status) float64 { return float64(voters(s.Members)) }).
+			Gauge("term", "The group's term known to this node. It rises with each election.", func(s *quorum.Status) float64 { return float64(s.Term) }).
+			Gauge("voters", "Voters in this node's log.", func(s *quorum.Status) float64 { return float64(voters(s.Members)) }).
 			Gauge("log_index", "Last entry of this node's log.", func(s *quorum.Status) float64 { return float64(s.LastIndex) }).
-			Gauge("committed_index", "Last committed entry that this node knows.", func(s *quorum.Status) float64 { return float64(s.Committed) }).
-			Gauge("applied_index", "Last entry that this node has applied.", func(s *quorum.Status) float64 { return float64(s.Applied) }).
-			Gauge("leader_contact_seconds", "Time since the last contact with the leader: 0 on the leader, -1 before the first contact.", func(s *quorum.Status) float64 { return max(-1, s.Contact.Seconds()) }).
-			Gauge("warm_jobs_waiting", "Frames that this node's hot standby replica has yet to apply.", func(s *quorum.Status) float64 { return float64(s.Waiting) }).
-			Gauge("node_failed", "1 after this node has left its group until a restart, because its disk failed or its log diverged.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Failed != nil) }),
+			Gauge("committed_index", "Last committed entry known to this node.", func(s *quorum.Status) float64 { return float64(s.Committed) }).
+			Gauge("applied_index", "Last entry applied by this node.", func(s *quorum.Status) float64 { return float64(s.Applied) }).
+			Gauge("leader_contact_seconds", "Time since the last contact with the leader: 0 on the leader, -1 before the first.", func(s *quorum.Status) float64 { return max(-1, s.Contact.Seconds()) }).
+			Gauge("warm_jobs_waiting", "Frames not yet applied by this node's hot standby replica.", func(s *quorum.Status) float64 { return float64(s.Waiting) }).
+			Gauge("node_failed", "1 after this node has left its group until a restart: its disk failed or its log diverged.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Failed != nil) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Admission).
 			Gauge("node_no_memory", "1 while this node takes no part: its data folder was empty though the group has a log.", func(err *error) float64 { return admin.BoolValue(errors.Is(*err, quorum.ErrEmptyFolder)) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Format).
-			Gauge("log_format", "Format of the group's log: 1 is that of release 0.1.0, 2 the newest.", func(v *uint16) float64 { return float64(*v) }),
+			Gauge("log_format", "Format of the group's log: 1 is 0.1.0's, 2 the newest.", func(v *uint16) float64 { return float64(*v) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Ready).
-			Gauge("node_level", "1 while this node is in sync with its group.", func(err *error) float64 { return admin.BoolValue(*err == nil) }),
+			Gauge("node_level", "1 while this node is in sync.", func(err *error) float64 { return admin.BoolValue(*err == nil) }),
 		admin.NewMetrics("blockdesk_cluster_", m.config.differing).
-			Gauge("config_differs", "Nodes of the group whose configuration differs from this one.", func(d *map[string][]string) float64 { return float64(len(*d)) }),
+			Gauge("config_differs", "Nodes of the group configured differently from this one.", func(d *map[string][]string) float64 { return float64(len(*d)) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Counts).
-			Counter("elections_total", "Elections of a leader that this node has seen.", func(c *quorum.Counts) float64 { return float64(c.Elections) }).
-			Counter("terms_total", "Terms in which this node was the leader.", func(c *quorum.Counts) float64 { return float64(c.Terms) }).
-			Counter("commits_total", "Entries proposed by this node that were committed.", func(c *quorum.Counts) float64 { return float64(c.Commits) }).
-			Counter("commits_failed_total", "Entries proposed by this node that were refused, or whose outcome is unknown.", func(c *quorum.Counts) float64 { return float64(c.Failed) }).
+			Counter("elections_total", "Elections of a leader seen by this node.", func(c *quorum.Counts) float64 { return float64(c.Elections) }).
+			Counter("terms_total", "Terms led by this node.", func(c *quorum.Counts) float64 { return float64(c.Terms) }).
+			Counter("commits_total", "Entries proposed by this node and committed.", func(c *quorum.Counts) float64 { return float64(c.Commits) }).
+			Counter("commits_failed_total", "Entries proposed by this node and refused, or with an unknown outcome.", func(c *quorum.Counts) float64 { return float64(c.Failed) }).
 			Counter("frames_total", "Committed frames of any leader that were valid here.", func(c *quorum.Counts) float64 { return float64(c.Frames) }).
-			Counter("frame_bytes_total", "Bytes of the committed frames that were valid here.", func(c *quorum.Counts) float64 { return float64(c.Bytes) }).
-			Counter("entries_refused_total", "Committed entries that were late or out of order: proposals of an earlier leader.", func(c *quorum.Counts) float64 { return float64(c.Refused) }).
-			Counter("snapshots_total", "Snapshots that this node has written.", func(c *quorum.Counts) float64 { return float64(c.Snapshots) }).
-			Counter("snapshots_failed_total", "Snapshots that this node could not write. The log grows.", func(c *quorum.Counts) float64 { return float64(c.SnapshotsFailed) }).
-			Counter("restores_total", "Snapshots that this node was restored from, at its start or when it was too far behind.", func(c *quorum.Counts) float64 { return float64(c.Restores) }),
+			Counter("frame_bytes_total", "Bytes of the valid committed frames.", func(c *quorum.Counts) float64 { return float64(c.Bytes) }).
+			Counter("entries_refused_total", "Committed entries refused as late or out of order: proposals of an earlier leader.", func(c *quorum.Counts) float64 { return float64(c.Refused) }).
+			Counter("snapshots_total", "Snapshots written by this node.", func(c *quorum.Counts) float64 { return float64(c.Snapshots) }).
+			Counter("snapshots_failed_total", "Snapshots that failed to be written. The log grows.", func(c *quorum.Counts) float64 { return float64(c.SnapshotsFailed) }).
+			Counter("restores_total", "Snapshots that restored this node, at its start or far behind.", func(c *quorum.Counts) float64 { return float64(c.Restores) }),
 	}
 }
 

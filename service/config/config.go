@@ -37,35 +37,35 @@ const (
 // defaults.
 type Config struct {
 	DataDir        string          `yaml:"data_dir" default:"data" form:"folder" is:"own" about:"folder of the journal and of all stores"`
-	Role           string          `yaml:"role" default:"all" words:"all,node,follower" about:"all: the whole service; node: without WebSocket and stream; follower: reads only. See \"A group of nodes\""`
+	Role           string          `yaml:"role" default:"all" words:"all,node,follower" about:"all: the whole service; node: without WebSocket and stream; follower: reads only"`
 	Demo           bool            `yaml:"demo" about:"demo participants, prices and keys; loopback addresses only"`
 	DemoHistory    int             `yaml:"demo_history_hours" range:"0 to 72 hours" about:"with demo: hours of simulated trading before the first start; make run has 25"`
 	Log            Log             `yaml:"log" about:"the log, on standard error"`
-	Listen         Listen          `yaml:"listen" about:"port 0 takes a free one; addresses.json in the data folder has it"`
+	Listen         Listen          `yaml:"listen" about:"port 0: a free one, in addresses.json of the data folder"`
 	URLs           URLs            `yaml:"urls" about:"public URLs that documents print"`
 	Durability     Durability      `yaml:"durability" about:"when a command counts as acknowledged"`
 	Engine         Engine          `yaml:"engine" about:"sizes of the engine"`
 	Journal        Journal         `yaml:"journal" about:"the journal and its snapshots"`
 	Cluster        Cluster         `yaml:"cluster" about:"with journal.kind: raft: this node of the group"`
-	Peers          []Peer          `yaml:"peers" range:"0 to 9" about:"nodes of the group, the same list on every node; see \"A group of nodes\""`
-	Fanout         string          `yaml:"fanout" default:"none" words:"none,nats" about:"nats: the leader publishes its durable frames to followers"`
+	Peers          []Peer          `yaml:"peers" range:"0 to 9" about:"nodes of the group, the same on every node; see below"`
+	Fanout         string          `yaml:"fanout" default:"none" words:"none,nats" about:"nats: the leader publishes durable frames to followers"`
 	NATS           NATS            `yaml:"nats" about:"transport of frames to followers, with fanout: nats"`
 	FIX            FIX             `yaml:"fix" about:"the FIX gateway"`
 	Feed           Feed            `yaml:"feed" about:"WebSocket and event stream"`
 	History        History         `yaml:"history" about:"trades and candles"`
 	HTTP           HTTP            `yaml:"http" about:"rate limits"`
-	Operator       Operator        `yaml:"operator" about:"operator of the service, as documents show it"`
-	Tokens         []Token         `yaml:"tokens" about:"descriptions of tokens for documents: see below"`
+	Operator       Operator        `yaml:"operator" about:"the service's operator, in documents"`
+	Tokens         []Token         `yaml:"tokens" about:"tokens in documents; see below"`
 	Risk           Risk            `yaml:"risk" about:"limits on an instrument of a participant without its own"`
-	TrustedProxies []string        `yaml:"trusted_proxies" form:"proxy" is:"own" about:"proxies whose X-Forwarded-For is trusted"`
+	TrustedProxies []string        `yaml:"trusted_proxies" form:"proxy" is:"own" about:"proxies with a trusted X-Forwarded-For"`
 	Instruments    []Instrument    `yaml:"instruments" range:"1 to 10000" about:"more may be added at the end"`
 	RFQ            RFQ             `yaml:"rfq" about:"the desk"`
 	Prices         Prices          `yaml:"prices" range:"0 to 64" about:"sources of dollar prices, by asset; see below"`
 	Chain          Chain           `yaml:"chain" about:"without a node nothing is settled: claims answer CHAIN_UNAVAILABLE"`
 	Settle         Settle          `yaml:"settle" about:"settlement of claims"`
 	Mirror         Mirror          `yaml:"mirror" about:"sources of mirrored instruments; without pairs nothing is read"`
-	Operators      []OperatorToken `yaml:"operators" range:"0 to 128" about:"operators of the desk; none: serve makes one. See below"`
-	Groups         []Group         `yaml:"groups" range:"0 to 63" about:"groups that split the instruments, the same list in all processes; see below"`
+	Operators      []OperatorToken `yaml:"operators" range:"0 to 128" about:"none: serve makes one; see below"`
+	Groups         []Group         `yaml:"groups" range:"0 to 63" about:"groups that split the instruments, the same in all processes; see below"`
 	Routing        Routing         `yaml:"routing" about:"between groups"`
 	// allInstruments are those of all groups, set by SelectGroup.
 	allInstruments []Instrument
@@ -73,18 +73,18 @@ type Config struct {
 
 // Log configures the log on standard error.
 type Log struct {
-	Level  string `yaml:"level" default:"info" words:"debug,info,warn,error" is:"own" about:"lowest level that is logged"`
+	Level  string `yaml:"level" default:"info" words:"debug,info,warn,error" is:"own" about:"lowest level logged"`
 	Format string `yaml:"format" default:"text" words:"text,json" is:"own" about:"text: key=value; json: a JSON object a line"`
 }
 
 // Listen holds the addresses of the listeners.
 type Listen struct {
 	Base  string `yaml:"base" default:"127.0.0.1:8080" form:"listen" is:"own" about:"REST and the board"`
-	API   string `yaml:"api" default:"127.0.0.1:8000" form:"listen" is:"own" about:"second address of the API"`
+	API   string `yaml:"api" default:"127.0.0.1:8000" form:"listen" is:"own" about:"the API's second address"`
 	WS    string `yaml:"ws" default:"127.0.0.1:8081" form:"listen" is:"own" about:"WebSocket"`
 	FIX   string `yaml:"fix" default:"127.0.0.1:9878" form:"listen" is:"own" about:"FIX 4.4"`
-	Admin string `yaml:"admin" default:"127.0.0.1:8090" form:"listen" is:"own" about:"operators, health, metrics; only /desk/ asks for a token: keep it off public addresses"`
-	Chain string `yaml:"chain" default:"127.0.0.1:8899" form:"listen" is:"own" about:"local chain that --demo starts"`
+	Admin string `yaml:"admin" default:"127.0.0.1:8090" form:"listen" is:"own" about:"operators, health, metrics; only /desk/ asks for a token: never public"`
+	Chain string `yaml:"chain" default:"127.0.0.1:8899" form:"listen" is:"own" about:"local chain of --demo"`
 }
 
 // URLs holds the public URLs that documents print.
@@ -99,15 +99,15 @@ type URLs struct {
 // Durability says when a command counts as durable.
 type Durability struct {
 	Mode       string `yaml:"mode" default:"sync" words:"sync,interval,quorum" about:"sync: acknowledged means on disk; interval: written, a power failure may lose interval_ms; quorum: on the disks of a majority"`
-	IntervalMS int    `yaml:"interval_ms" default:"5" range:"1 to 1000" unit:"ms" about:"how much a power failure may lose in mode interval"`
+	IntervalMS int    `yaml:"interval_ms" default:"5" range:"1 to 1000" unit:"ms" about:"most that a power failure loses in mode interval"`
 }
 
 // Engine sizes the engine.
 type Engine struct {
-	Book        string `yaml:"book" default:"ladder" words:"ladder,naive" is:"own" about:"naive: the slow, obvious book, to check against"`
+	Book        string `yaml:"book" default:"ladder" words:"ladder,naive" is:"own" about:"naive: slow and obvious, to check against"`
 	MaxOrders   int    `yaml:"max_orders" default:"1048576" range:"1 to 16777216" unit:"orders" about:"live orders of an instrument"`
 	IngressSize int    `yaml:"ingress_size" default:"16384" range:"64 to 1048576" unit:"commands" is:"own" about:"commands in progress, a power of two"`
-	EgressSize  int    `yaml:"egress_size" default:"131072" range:"1024 to 16777216" unit:"events" is:"own" about:"events that not all consumers have taken, a power of two"`
+	EgressSize  int    `yaml:"egress_size" default:"131072" range:"1024 to 16777216" unit:"events" is:"own" about:"events not taken by all consumers, a power of two"`
 	MaxBatch    int    `yaml:"max_batch" default:"1024" range:"1 to 65536" unit:"commands" is:"own" about:"commands of one batch"`
 	Wait        string `yaml:"wait" default:"park" words:"park,spin" is:"own" about:"spin: lower latency for a whole core"`
 }
@@ -118,10 +118,10 @@ const DefaultSnapshotEvery = 1_000_000
 // Journal selects the journal and the interval of its snapshots.
 type Journal struct {
 	Kind          string `yaml:"kind" default:"pebble" words:"pebble,raft" about:"pebble: this node's own; raft: a group's. 'journal: raft' is short for it"`
-	SnapshotEvery uint64 `yaml:"snapshot_every" default:"1000000" unit:"commands" is:"own" about:"commands between two snapshots of a single node"`
+	SnapshotEvery uint64 `yaml:"snapshot_every" default:"1000000" unit:"commands" is:"own" about:"commands between snapshots of a single node"`
 	KeepSnapshots int    `yaml:"keep_snapshots" default:"3" range:"1 to 100" unit:"snapshots" is:"own" about:"newest snapshots to keep"`
 	// DiskLowPercent applies to a group's node too.
-	DiskLowPercent int `yaml:"disk_low_percent" default:"10" range:"1 to 99" unit:"%" is:"own" about:"with less of the disk free, only cancels are admitted"`
+	DiskLowPercent int `yaml:"disk_low_percent" default:"10" range:"1 to 99" unit:"%" is:"own" about:"less disk free: only cancels are admitted"`
 }
 
 // UnmarshalYAML accepts `journal: raft` for `journal: {kind: raft}`.
@@ -138,10 +138,10 @@ func (c *Journal) UnmarshalYAML(decode func(any) error) error {
 // between the nodes.
 type Cluster struct {
 	ID          string `yaml:"id" form:"text" is:"own" about:"id of this node in peers"`
-	Bind        string `yaml:"bind" form:"host:port" is:"own" about:"where the other nodes reach it; empty: its address in peers"`
+	Bind        string `yaml:"bind" form:"host:port" is:"own" about:"where other nodes reach it; empty: its address in peers"`
 	Join        bool   `yaml:"join" is:"own" about:"an empty node waits to be added to a group that exists"`
-	TimeoutMS   int    `yaml:"timeout_ms" default:"100" range:"20 to 30000" unit:"ms" about:"how long a leader may be silent before the others elect one"`
-	TLSCertFile string `yaml:"tls_cert_file" form:"file" needs:"tls_key_file,tls_ca_file" is:"own" about:"PEM; without the three files only loopback addresses are allowed"`
+	TimeoutMS   int    `yaml:"timeout_ms" default:"100" range:"20 to 30000" unit:"ms" about:"silence of a leader before the others elect one"`
+	TLSCertFile string `yaml:"tls_cert_file" form:"file" needs:"tls_key_file,tls_ca_file" is:"own" about:"PEM; without the three files only loopback addresses"`
 	TLSKeyFile  string `yaml:"tls_key_file" form:"file" needs:"tls_cert_file,tls_ca_file" is:"own" about:"its key, PEM"`
 	TLSCAFile   string `yaml:"tls_ca_file" form:"file" needs:"tls_cert_file,tls_key_file" is:"own" about:"authority of the certificates of all nodes, PEM"`
 }
@@ -169,23 +169,23 @@ type NATS struct {
 	TLSCAFile       string   `yaml:"tls_ca_file" form:"file" is:"own" about:"authority of the servers' certificates, PEM; empty: no TLS"`
 	TLSCertFile     string   `yaml:"tls_cert_file" form:"file" needs:"tls_key_file,tls_ca_file" is:"own" about:"our certificate, PEM, if the servers want one"`
 	TLSKeyFile      string   `yaml:"tls_key_file" form:"file" needs:"tls_cert_file" is:"own" about:"its key, PEM"`
-	StreamMiB       int      `yaml:"stream_mib" default:"1024" range:"16 to 1048576" unit:"MiB" about:"frames that the stream keeps for followers that start or fell behind"`
+	StreamMiB       int      `yaml:"stream_mib" default:"1024" range:"16 to 1048576" unit:"MiB" about:"frames kept for followers that start or fell behind"`
 	StreamReplicas  int      `yaml:"stream_replicas" default:"1" range:"1 to 5" unit:"servers" about:"copies of the stream: 1, 3 or 5"`
-	MaxStaleMS      int      `yaml:"max_stale_ms" default:"2000" range:"300 to 600000" unit:"ms" about:"how far a follower may be behind and still be ready"`
-	MaxBehindMS     int      `yaml:"max_behind_ms" default:"10000" range:"300 to 600000" unit:"ms" about:"behind for longer it serves nothing until it is in sync; at least max_stale_ms"`
+	MaxStaleMS      int      `yaml:"max_stale_ms" default:"2000" range:"300 to 600000" unit:"ms" about:"a ready follower is behind by at most this"`
+	MaxBehindMS     int      `yaml:"max_behind_ms" default:"10000" range:"300 to 600000" unit:"ms" about:"behind for longer it serves nothing until in sync; at least max_stale_ms"`
 }
 
 // FIX configures the FIX gateway.
 type FIX struct {
 	CompID            string `yaml:"comp_id" default:"BLOCKDESK" form:"text" about:"our CompID"`
-	ParticipantsFile  string `yaml:"participants_file" form:"file" is:"own" about:"participants; read again when it changes"`
+	ParticipantsFile  string `yaml:"participants_file" form:"file" is:"own" about:"read again when it changes"`
 	MaxSessions       int    `yaml:"max_sessions" default:"256" range:"1 to 10000" unit:"sessions" about:"open at once"`
 	MessagesPerSecond int    `yaml:"messages_per_second" default:"500" range:"1 to 1000000" unit:"messages/s" about:"rate of one session"`
 	TLSCertFile       string `yaml:"tls_cert_file" form:"file" needs:"tls_key_file" is:"own" about:"PEM with the chain, read at the start; empty: plain TCP"`
 	TLSKeyFile        string `yaml:"tls_key_file" form:"file" needs:"tls_cert_file" is:"own" about:"its key, PEM"`
-	TLSClientCAFile   string `yaml:"tls_client_ca_file" form:"file" needs:"tls_cert_file,tls_key_file" is:"own" about:"authority of clients' certificates, PEM; empty: clients need none"`
-	MessageLogDir     string `yaml:"message_log_dir" form:"folder" is:"own" about:"keeps every message of the sessions, without secrets; empty: no message log"`
-	MessageLogFileMiB int    `yaml:"message_log_file_mib" default:"64" range:"1 to 4096" unit:"MiB" is:"own" about:"largest size of a file; a new UTC day starts a new one too"`
+	TLSClientCAFile   string `yaml:"tls_client_ca_file" form:"file" needs:"tls_cert_file,tls_key_file" is:"own" about:"authority of clients' certificates, PEM; empty: none needed"`
+	MessageLogDir     string `yaml:"message_log_dir" form:"folder" is:"own" about:"every message of the sessions, without secrets; empty: no log"`
+	MessageLogFileMiB int    `yaml:"message_log_file_mib" default:"64" range:"1 to 4096" unit:"MiB" is:"own" about:"largest size of a file; each UTC day has its own"`
 	MessageLogFiles   int    `yaml:"message_log_files" default:"16" range:"1 to 10000" unit:"files" is:"own" about:"newest files to keep"`
 }
 
@@ -198,29 +198,29 @@ type Feed struct {
 // History says how long trades and candles are kept.
 type History struct {
 	TradesDays  int `yaml:"trades_days" default:"90" range:"2 to 36500" unit:"days" about:"how long trades are kept"`
-	MinutesDays int `yaml:"minutes_days" default:"90" range:"2 to 36500" unit:"days" about:"how long candles of 1m, 5m and 15m are kept; longer ones stay for ever"`
+	MinutesDays int `yaml:"minutes_days" default:"90" range:"2 to 36500" unit:"days" about:"how long candles of 1m, 5m and 15m are kept; longer ones: for ever"`
 }
 
 // HTTP configures the REST gateway.
 type HTTP struct {
 	MarketDataPerMinute int `yaml:"market_data_per_minute" default:"60" range:"0 to 60000000" unit:"requests/min" about:"reads of a client IP; 0: no limit"`
 	MarketDataBurst     int `yaml:"market_data_burst" default:"20" range:"1 to 1000000" unit:"requests" about:"of these at once"`
-	PartnerPerMinute    int `yaml:"partner_per_minute" default:"300" range:"0 to 60000000" unit:"requests/min" about:"adapters in the formats of aggregators, of a client IP; 0: no limit"`
+	PartnerPerMinute    int `yaml:"partner_per_minute" default:"300" range:"0 to 60000000" unit:"requests/min" about:"aggregators' adapters, of a client IP; 0: no limit"`
 	PartnerBurst        int `yaml:"partner_burst" default:"60" range:"1 to 1000000" unit:"requests" about:"of these at once"`
 	RFQWritesPerMinute  int `yaml:"rfq_writes_per_minute" default:"30" range:"0 to 60000000" unit:"requests/min" about:"quotes, claims and proofs of payment of a client IP; 0: no limit"`
 	RFQWritesBurst      int `yaml:"rfq_writes_burst" default:"10" range:"1 to 1000000" unit:"requests" about:"of these at once"`
 	DvPPerMinute        int `yaml:"dvp_per_minute" default:"3" range:"0 to 1000" unit:"requests/min" about:"DvP builds and submits together, in any 60 s, of a client IP; 0: no limit"`
 	HandshakePerMinute  int `yaml:"handshake_per_minute" default:"10" range:"0 to 60000000" unit:"requests/min" about:"nonces of a client IP; 0: no limit"`
-	TokensPerHour       int `yaml:"tokens_per_hour" range:"0 to 3600" unit:"tokens/h" about:"DvP tokens of a client IP, evenly spread; 0 means 1 an hour, in a demo 3600. All clients: 262144 in 7 days"`
+	TokensPerHour       int `yaml:"tokens_per_hour" range:"0 to 3600" unit:"tokens/h" about:"DvP tokens of a client IP, evenly spread; 0: 1 an hour, in a demo 3600. All clients: 262144 in 7 days"`
 }
 
 // Operator describes the operator of the service, as GET / shows it.
 type Operator struct {
 	Name     string            `yaml:"name" default:"blockdesk" form:"text" about:"name of the operator"`
-	Contacts map[string]string `yaml:"contacts" form:"kind: address" about:"how to reach the operator, by kind"`
+	Contacts map[string]string `yaml:"contacts" form:"kind: address" about:"by kind"`
 	GitHub   string            `yaml:"github" form:"URL" about:"GitHub page"`
 	Website  string            `yaml:"website" form:"URL" about:"website"`
-	Market   string            `yaml:"market_name" default:"blockdesk" form:"text" about:"name of the market in listings"`
+	Market   string            `yaml:"market_name" default:"blockdesk" form:"text" about:"market's name in listings"`
 }
 
 // Token describes one token for documents, beyond its instruments and pairs. All
@@ -264,23 +264,23 @@ type RFQ struct {
 	QuoteTTLS   int  `yaml:"quote_ttl_s" default:"15" range:"1 to 3600" unit:"s" about:"how long a quote holds"`
 	ClaimTTLS   int  `yaml:"claim_ttl_s" default:"120" range:"1 to 86400" unit:"s" about:"how long a claim waits for its payment"`
 	LateWindowS int  `yaml:"late_window_s" default:"0" range:"0 to 2592000" unit:"s" about:"no effect since 0.2.0: later payments are refunded"`
-	GraceS      int  `yaml:"grace_s" default:"30" range:"0 to 3600" unit:"s" about:"how long after claim_ttl_s capacity stays reserved for a payment that is not final yet"`
-	FirmBpsUSDC int  `yaml:"firm_bps_usdc" default:"100" range:"1 to 9999" unit:"bps" about:"how far the price may move against the desk after a claim in USDC; beyond it the payment is refunded"`
+	GraceS      int  `yaml:"grace_s" default:"30" range:"0 to 3600" unit:"s" about:"capacity stays reserved this much longer for a payment not final yet"`
+	FirmBpsUSDC int  `yaml:"firm_bps_usdc" default:"100" range:"1 to 9999" unit:"bps" about:"price move against the desk after a claim in USDC, beyond which the payment is refunded"`
 	FirmBpsSOL  int  `yaml:"firm_bps_sol" default:"150" range:"1 to 9999" unit:"bps" about:"the same of SOL"`
 	// The limits of claims without a proof of the wallet's key.
 	UnprovenTTLS     int          `yaml:"unproven_ttl_s" default:"45" range:"1 to 86400" unit:"s" about:"claim_ttl_s of a claim without proof of its wallet, until its payment is seen"`
-	UnprovenUSDPerIP string       `yaml:"unproven_usd_per_ip" default:"25000" unit:"USD" form:"USD amount" about:"most that a client IP may reserve without proof; 0: claims need the proof"`
-	UnprovenShareBps int          `yaml:"unproven_share_bps" default:"3000" range:"0 to 10000" unit:"bps" about:"most that all claims without proof may reserve, of what claims with proof leave of a tranche and of the inventory"`
-	DustUSDC         string       `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"a payment's surplus up to it is kept, of a larger one a refund is due; small transfers: settle.dust_usdc"`
+	UnprovenUSDPerIP string       `yaml:"unproven_usd_per_ip" default:"25000" unit:"USD" form:"USD amount" about:"most that a client IP may reserve without proof; 0: proof needed"`
+	UnprovenShareBps int          `yaml:"unproven_share_bps" default:"3000" range:"0 to 10000" unit:"bps" about:"most of all claims without proof, of what those with proof leave of a tranche and of the inventory"`
+	DustUSDC         string       `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"a payment's larger surplus is due for refund; small transfers: settle.dust_usdc"`
 	DustSOL          string       `yaml:"dust_sol" default:"0.0001" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
-	FeeBps           int          `yaml:"fee_bps" default:"500" range:"0 to 9999" unit:"bps" about:"fee, included in the payment and shown separately"`
-	WalletClaims     int          `yaml:"wallet_claims" default:"8" range:"1 to 65535" unit:"claims" about:"claims that a wallet may have reserved at once"`
-	Ladder           []LadderStep `yaml:"ladder" about:"discounts of the public ladder; a larger fill never has the smaller one"`
-	USDCMint         string       `yaml:"usdc_mint" default:"PLaceho1derUSDCmintxxxxxxxxxxxxxxxxxxxxxxxx" form:"address" about:"mint of USDC; the default is a placeholder: no chain has it"`
-	PayTo            PayTo        `yaml:"pay_to" about:"wallets of the desk; a rail without an address is not sold"`
+	FeeBps           int          `yaml:"fee_bps" default:"500" range:"0 to 9999" unit:"bps" about:"fee, included in the payment"`
+	WalletClaims     int          `yaml:"wallet_claims" default:"8" range:"1 to 65535" unit:"claims" about:"reserved claims of a wallet"`
+	Ladder           []LadderStep `yaml:"ladder" about:"public ladder; a larger fill never has the smaller discount"`
+	USDCMint         string       `yaml:"usdc_mint" default:"PLaceho1derUSDCmintxxxxxxxxxxxxxxxxxxxxxxxx" form:"address" about:"mint of USDC; a placeholder"`
+	PayTo            PayTo        `yaml:"pay_to" about:"wallets of the desk, by rail; empty: not sold for it"`
 	SOLPriceUSD      string       `yaml:"sol_price_usd" unit:"USD" form:"USD" about:"dollars a SOL; empty: an operator sets it"`
 	SOLMaxAgeS       int          `yaml:"sol_max_age_s" default:"3600" range:"0 to 604800" unit:"s" about:"with an older price nothing is sold; 0: any age"`
-	Pairs            []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: these, if their instruments exist. Pairs may be added, not removed"`
+	Pairs            []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: these, if their instruments exist. May be added, not removed"`
 }
 
 // LadderStep is the discount of one fill size of the public ladder.
@@ -291,23 +291,23 @@ type LadderStep struct {
 
 // PayTo holds the wallet of each rail. A rail without an address is not sold.
 type PayTo struct {
-	USDC string `yaml:"USDC" form:"address or none" about:"receives USDC; empty: not sold for it"`
-	SOL  string `yaml:"SOL" form:"address or none" about:"receives SOL; empty: not sold for it"`
+	USDC string `yaml:"USDC" form:"address or none" about:"receives USDC"`
+	SOL  string `yaml:"SOL" form:"address or none" about:"receives SOL"`
 }
 
 // Pair configures the sale of one instrument by tickets.
 type Pair struct {
 	Symbol            string   `yaml:"symbol" form:"symbol" is:"unique" about:"one of the instruments"`
-	BaseMint          string   `yaml:"base_mint" form:"address" about:"mint of the base asset; the default is a placeholder"`
+	BaseMint          string   `yaml:"base_mint" form:"address" about:"mint of the base asset; a placeholder"`
 	BaseDecimals      int      `yaml:"base_decimals" range:"0 to 12" unit:"digits" about:"its decimals"`
 	Rails             []string `yaml:"rails" words:"USDC,SOL" range:"1 to 2" is:"unique" about:"rails of payment"`
 	PriceSource       string   `yaml:"price_source" words:"operator,book" about:"operator: the anchor; book: the middle of our book"`
-	ReferencePriceUSD string   `yaml:"reference_price_usd" unit:"USD" form:"USD" about:"the anchor; empty: an operator sets it, and until then nothing is sold"`
-	CorridorBps       int      `yaml:"corridor_bps" range:"1 to 9999" unit:"bps" about:"how far from the anchor a reference price may lie"`
+	ReferencePriceUSD string   `yaml:"reference_price_usd" unit:"USD" form:"USD" about:"the anchor; empty: nothing is sold until an operator sets it"`
+	CorridorBps       int      `yaml:"corridor_bps" range:"1 to 9999" unit:"bps" about:"largest distance of a reference price from the anchor"`
 	MaxAgeS           int      `yaml:"max_age_s" range:"0 to 604800" unit:"s" about:"an older anchor sells nothing; 0: any age"`
-	Via               string   `yaml:"via" form:"symbol" about:"pair that prices this book's quote asset; empty: it is a dollar"`
-	FirmBpsUSDC       int      `yaml:"firm_bps_usdc" range:"0 to 9999" unit:"bps" about:"overrides rfq.firm_bps_usdc; 0: does not"`
-	FirmBpsSOL        int      `yaml:"firm_bps_sol" range:"0 to 9999" unit:"bps" about:"overrides rfq.firm_bps_sol; 0: does not"`
+	Via               string   `yaml:"via" form:"symbol" about:"pair that prices the quote asset; empty: it is a dollar"`
+	FirmBpsUSDC       int      `yaml:"firm_bps_usdc" range:"0 to 9999" unit:"bps" about:"overrides rfq.firm_bps_usdc; 0: no"`
+	FirmBpsSOL        int      `yaml:"firm_bps_sol" range:"0 to 9999" unit:"bps" about:"overrides rfq.firm_bps_sol; 0: no"`
 	Inventory         string   `yaml:"inventory" unit:"base units" form:"decimal" about:"stock to sell in all; empty: an operator sets it"`
 }
 
@@ -331,41 +331,41 @@ type PriceRule struct {
 // claims and DvP answer CHAIN_UNAVAILABLE, the rest works.
 type Chain struct {
 	// RPCURLs may hold secrets, so they are never shown: see upstreams.
-	RPCURLs          string `yaml:"rpc_urls" form:"nodes" is:"secret" about:"Solana nodes, in the order of preference; empty: nothing is settled"`
+	RPCURLs          string `yaml:"rpc_urls" form:"nodes" is:"secret" about:"Solana nodes, the preferred first"`
 	TimeoutMS        int    `yaml:"timeout_ms" default:"8000" range:"100 to 60000" unit:"ms" is:"own" about:"a call with all its tries"`
 	AttemptTimeoutMS int    `yaml:"attempt_timeout_ms" default:"4000" range:"100 to 60000" unit:"ms" is:"own" about:"one try; at most chain.timeout_ms"`
-	SandboxDir       string `yaml:"sandbox_dir" form:"folder" is:"own" about:"the local chain's server; empty: what the program contains, or internal/sandbox"`
-	Network          string `yaml:"network" words:",mainnet,devnet,testnet,local" about:"network that the nodes must be on; empty: the one they are on"`
-	TrustSingleNode  bool   `yaml:"trust_single_node" about:"true: serve starts with a single node of a public network"`
-	BlockhashSlots   int    `yaml:"blockhash_slots" default:"150" range:"150 to 100000" unit:"slots" about:"how long a blockhash lives; more than 150 on a local chain only"`
+	SandboxDir       string `yaml:"sandbox_dir" form:"folder" is:"own" about:"the local chain's server; empty: the program's, or internal/sandbox"`
+	Network          string `yaml:"network" words:",mainnet,devnet,testnet,local" about:"the nodes' network; empty: the one they are on"`
+	TrustSingleNode  bool   `yaml:"trust_single_node" about:"true: a single node of a public network is enough"`
+	BlockhashSlots   int    `yaml:"blockhash_slots" default:"150" range:"150 to 100000" unit:"slots" about:"how long a blockhash lives; above 150 on a local chain only"`
 }
 
 // Settle configures the settlement of claims. Units are in the keys' names.
 type Settle struct {
-	KeyFile         string `yaml:"key_file" form:"file" not:"signer_socket" is:"own" about:"the desk's keypair, which only the service's user may read"`
+	KeyFile         string `yaml:"key_file" form:"file" not:"signer_socket" is:"own" about:"the desk's keypair, readable only by the service's user"`
 	SignerSocket    string `yaml:"signer_socket" form:"socket" is:"own" about:"or the socket of 'blockdesk signer'"`
-	Desk            string `yaml:"desk" form:"address or none" about:"the key's address: another key is refused; with a signer it may then start later"`
-	Treasury        string `yaml:"treasury" form:"addresses" about:"further wallets of ours besides rfq.pay_to"`
+	Desk            string `yaml:"desk" form:"address or none" about:"the key's address: another is refused; a signer may then start later"`
+	Treasury        string `yaml:"treasury" form:"addresses" about:"our wallets besides rfq.pay_to"`
 	Units           int    `yaml:"units" default:"200000" range:"1 to 400000" unit:"compute units" about:"compute limit of our transactions"`
-	MicroLamports   int    `yaml:"micro_lamports" default:"5000" range:"0 to 1000000000" unit:"10^-6 lamports" about:"price of a compute unit; with the limit 0.001 SOL a transaction at most"`
-	ResendMS        int    `yaml:"resend_ms" default:"2000" range:"100 to 30000" unit:"ms" about:"between two sends of the same signed bytes"`
-	PollMS          int    `yaml:"poll_ms" default:"400" range:"50 to 10000" unit:"ms" about:"between two checks of sent transactions"`
-	WatchMS         int    `yaml:"watch_ms" default:"5000" range:"100 to 600000" unit:"ms" about:"between two searches for payments that nobody reported"`
-	ClockToleranceS int    `yaml:"clock_tolerance_s" default:"300" range:"0 to 3600" unit:"s" about:"how far the chain's clock may be behind ours"`
-	DustUSDC        string `yaml:"dust_usdc" default:"1" unit:"USDC" form:"dust USDC" about:"smaller transfers are only counted, unless they are a whole payment; surplus: rfq.dust_usdc"`
+	MicroLamports   int    `yaml:"micro_lamports" default:"5000" range:"0 to 1000000000" unit:"10^-6 lamports" about:"price of a compute unit; a transaction at most 0.001 SOL"`
+	ResendMS        int    `yaml:"resend_ms" default:"2000" range:"100 to 30000" unit:"ms" about:"between sends of the same signed bytes"`
+	PollMS          int    `yaml:"poll_ms" default:"400" range:"50 to 10000" unit:"ms" about:"between checks of sent transactions"`
+	WatchMS         int    `yaml:"watch_ms" default:"5000" range:"100 to 600000" unit:"ms" about:"between searches for unreported payments"`
+	ClockToleranceS int    `yaml:"clock_tolerance_s" default:"300" range:"0 to 3600" unit:"s" about:"how far the chain's clock may be behind"`
+	DustUSDC        string `yaml:"dust_usdc" default:"1" unit:"USDC" form:"dust USDC" about:"smaller transfers are only counted, unless a whole payment; surplus: rfq.dust_usdc"`
 	DustSOL         string `yaml:"dust_sol" default:"0.005" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
 }
 
 // Mirror configures the sources of mirrored instruments. A mirrored instrument without
 // a pair here shows nothing.
 type Mirror struct {
-	RPCURLs         string       `yaml:"rpc_urls" form:"nodes" is:"secret" about:"nodes to read, three of independent operators; empty: those of chain.rpc_urls"`
-	EveryMS         int          `yaml:"every_ms" default:"10000" range:"100 to 600000" unit:"ms" about:"between two readings of accounts and history"`
-	StaleAfterMS    int          `yaml:"stale_after_ms" default:"30000" range:"100 to 86400000" unit:"ms" about:"older readings count as degraded; at least mirror.every_ms"`
-	ReachDays       int          `yaml:"reach_days" default:"8" range:"0 to 36500" unit:"days" about:"how far back swaps are read at first, 8 at least; 0: to the pool's beginning"`
-	RecordEveryS    int          `yaml:"record_every_s" default:"21600" range:"1 to 2592000" unit:"s" about:"between two recorded snapshots; the newest 1,000 are kept"`
-	ClockToleranceS int          `yaml:"clock_tolerance_s" default:"60" range:"1 to 3600" unit:"s" about:"largest difference of the chain's clock from ours before a node is ignored"`
-	Pairs           []MirrorPair `yaml:"pairs" range:"0 to 64" about:"sources of mirrored instruments: see below"`
+	RPCURLs         string       `yaml:"rpc_urls" form:"nodes" is:"secret" about:"nodes, three of independent operators; empty: chain.rpc_urls"`
+	EveryMS         int          `yaml:"every_ms" default:"10000" range:"100 to 600000" unit:"ms" about:"between readings"`
+	StaleAfterMS    int          `yaml:"stale_after_ms" default:"30000" range:"100 to 86400000" unit:"ms" about:"older readings are degraded; at least mirror.every_ms"`
+	ReachDays       int          `yaml:"reach_days" default:"8" range:"0 to 36500" unit:"days" about:"days of swaps read at first, 8 at least; 0: since the pool's beginning"`
+	RecordEveryS    int          `yaml:"record_every_s" default:"21600" range:"1 to 2592000" unit:"s" about:"between recorded snapshots; the newest 1,000 are kept"`
+	ClockToleranceS int          `yaml:"clock_tolerance_s" default:"60" range:"1 to 3600" unit:"s" about:"a node with a larger difference from our clock is ignored"`
+	Pairs           []MirrorPair `yaml:"pairs" range:"0 to 64" about:"see below"`
 }
 
 // MirrorPair names the on-chain sources of one mirrored instrument.

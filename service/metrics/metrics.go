@@ -33,7 +33,7 @@ func Process(mode string) []prometheus.Collector {
 			"Always 1; the label is durability.mode.",
 			"mode", mode),
 		admin.NewMetrics("blockdesk_", time.Now).
-			Gauge("clock_timestamp_seconds", "The time of the service, by which orders and claims expire.",
+			Gauge("clock_timestamp_seconds", "The service's time, by which orders and claims expire.",
 				func(t *time.Time) float64 { return float64(t.UnixMilli()) / 1e3 }),
 	}
 }
@@ -48,20 +48,20 @@ func constant(name, help, label, value string) prometheus.Collector {
 // Engine returns the metrics of the engine.
 func Engine(read func() engine.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_", read).
-		Gauge("engine_seq", "Sequence number of the last command that the engine applied.", func(s *engine.Stats) float64 { return float64(s.Seq) }).
-		Gauge("durable_seq", "Sequence number of the last durable command. Later ones are not published yet.", func(s *engine.Stats) float64 { return float64(s.Durable) }).
-		Gauge("ingress_ring_commands", "Commands in the ingress ring: not applied yet, or not durable.", func(s *engine.Stats) float64 { return float64(s.Ingress) }).
-		Gauge("ingress_ring_capacity_commands", "Capacity of the ingress ring (engine.ingress_size). A full ring refuses commands.", func(s *engine.Stats) float64 { return float64(s.IngressSize) }).
-		Gauge("egress_ring_events", "Events in the egress ring that some consumer has not released.", func(s *engine.Stats) float64 { return float64(s.Egress) }).
-		Gauge("egress_ring_capacity_events", "Capacity of the egress ring (engine.egress_size). A full ring waits for its slowest consumer.", func(s *engine.Stats) float64 { return float64(s.EgressSize) }).
-		Counter("commands_refused_total", "Commands that the engine refused: ring full, read-only, or stopped.", func(s *engine.Stats) float64 { return float64(s.Refused) }).
-		Gauge("read_only", "1 while orders are refused because the journal cannot write.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Failed != nil) }).
-		Gauge("cancels_only", "1 while only cancels are admitted: the disk is nearly full, or the service starts.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Admission != engine.AdmitAll) })
+		Gauge("engine_seq", "Last command applied by the engine.", func(s *engine.Stats) float64 { return float64(s.Seq) }).
+		Gauge("durable_seq", "Last durable command. Later ones are not published yet.", func(s *engine.Stats) float64 { return float64(s.Durable) }).
+		Gauge("ingress_ring_commands", "Commands in the ingress ring, not applied or not durable yet.", func(s *engine.Stats) float64 { return float64(s.Ingress) }).
+		Gauge("ingress_ring_capacity_commands", "Capacity of the ingress ring (engine.ingress_size). Full, it refuses commands.", func(s *engine.Stats) float64 { return float64(s.IngressSize) }).
+		Gauge("egress_ring_events", "Events in the egress ring not released by every consumer.", func(s *engine.Stats) float64 { return float64(s.Egress) }).
+		Gauge("egress_ring_capacity_events", "Capacity of the egress ring (engine.egress_size). Full, it waits for its slowest consumer.", func(s *engine.Stats) float64 { return float64(s.EgressSize) }).
+		Counter("commands_refused_total", "Commands refused by the engine: ring full, read-only, or stopped.", func(s *engine.Stats) float64 { return float64(s.Refused) }).
+		Gauge("read_only", "1 while orders are refused: the journal cannot write.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Failed != nil) }).
+		Gauge("cancels_only", "1 while only cancels are admitted: disk nearly full, or starting.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Admission != engine.AdmitAll) })
 }
 
 // ConsumerLags returns the metrics of the consumers of the engine's events, by their names.
 func ConsumerLags(read func() engine.Stats) prometheus.Collector {
-	return admin.NewFamily("blockdesk_consumer_lag_events", "Events that a consumer of the engine has not released. A growing value names the slow consumer.", "consumer",
+	return admin.NewFamily("blockdesk_consumer_lag_events", "Events not released by a consumer of the engine. It grows for the slow consumer.", "consumer",
 		prometheus.GaugeValue, func(send func(string, float64)) {
 			for _, lag := range read().Consumers {
 				send(lag.Name, float64(lag.Events))
@@ -72,12 +72,12 @@ func ConsumerLags(read func() engine.Stats) prometheus.Collector {
 // Journal returns the metrics of the journal's state.
 func Journal(read func() persist.Health) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_", read).
-		Gauge("journal_epoch", "Number of starts of the journal. It rises with each restart.", func(h *persist.Health) float64 { return float64(h.Epoch) }).
+		Gauge("journal_epoch", "Starts of the journal. It rises with each restart.", func(h *persist.Health) float64 { return float64(h.Epoch) }).
 		Gauge("journal_failed", "1 after a failed write to the journal: read-only until a restart.", func(h *persist.Health) float64 { return admin.BoolValue(h.Failed != nil) }).
 		Gauge("disk_free_ratio", "Free share of the journal's disk.", func(h *persist.Health) float64 { return float64(h.FreePercent) / 100 }).
-		Gauge("disk_low", "1 while the disk is nearly full and only cancels are admitted.", func(h *persist.Health) float64 { return admin.BoolValue(h.DiskLow) }).
-		Gauge("snapshot_seq", "Sequence number of the newest snapshot.", func(h *persist.Health) float64 { return float64(h.SnapshotSeq) }).
-		Gauge("snapshot_behind_commands", "Commands by which the snapshot engine is behind the journal.", func(h *persist.Health) float64 { return float64(h.SnapshotBehind) }).
+		Gauge("disk_low", "1 while the disk is nearly full: only cancels are admitted.", func(h *persist.Health) float64 { return admin.BoolValue(h.DiskLow) }).
+		Gauge("snapshot_seq", "Position of the newest snapshot.", func(h *persist.Health) float64 { return float64(h.SnapshotSeq) }).
+		Gauge("snapshot_behind_commands", "Commands of the journal not applied by the snapshot engine.", func(h *persist.Health) float64 { return float64(h.SnapshotBehind) }).
 		Gauge("snapshot_failed", "1 if the last snapshot failed: the journal grows.", func(h *persist.Health) float64 { return admin.BoolValue(h.SnapshotFailed != nil) })
 }
 
@@ -85,7 +85,7 @@ func Journal(read func() persist.Health) prometheus.Collector {
 func JournalWrites(read func() persist.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_journal_", read).
 		Counter("frames_total", "Frames written to the journal since the start.", func(s *persist.Stats) float64 { return float64(s.Frames) }).
-		Counter("bytes_total", "Bytes of the frames written to the journal, before compression.", func(s *persist.Stats) float64 { return float64(s.Bytes) })
+		Counter("bytes_total", "Bytes of frames written to the journal, before compression.", func(s *persist.Stats) float64 { return float64(s.Bytes) })
 }
 
 // JournalSyncs returns the histogram of sync times that the journal keeps.
@@ -114,61 +114,61 @@ func (s syncTimes) Collect(out chan<- prometheus.Metric) {
 // Feed returns the metrics of the market data feed.
 func Feed(read func() feed.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_", read).
-		Gauge("market_data_seq", "Sequence number of the last command that market data shows.", func(s *feed.Stats) float64 { return float64(s.EngineSeq) }).
+		Gauge("market_data_seq", "Last command shown by market data.", func(s *feed.Stats) float64 { return float64(s.EngineSeq) }).
 		Gauge("feed_lag_seconds", "Time from the engine's stamp on the last batch to its publication; 0 on a quiet market.", func(s *feed.Stats) float64 { return s.Lag.Seconds() }).
 		Gauge("ws_connections", "Open WebSocket connections.", func(s *feed.Stats) float64 { return float64(s.WebSockets()) }).
 		Gauge("ws_compressed_connections", "WebSocket connections with compression.", func(s *feed.Stats) float64 { return float64(s.Compressed) }).
 		Gauge("stream_connections", "Open connections with server-sent events.", func(s *feed.Stats) float64 { return float64(s.Streams) }).
-		Gauge("feed_subscriptions", "Subscriptions: a connection, a channel and a symbol each.", func(s *feed.Stats) float64 { return float64(s.Subscriptions) }).
+		Gauge("feed_subscriptions", "Subscriptions: one for each connection, channel and symbol.", func(s *feed.Stats) float64 { return float64(s.Subscriptions) }).
 		Counter("feed_messages_total", "Messages written to WebSockets and streams.", func(s *feed.Stats) float64 { return float64(s.MessagesOut) }).
 		Counter("feed_bytes_total", "Bytes written to WebSockets and streams.", func(s *feed.Stats) float64 { return float64(s.BytesOut) }).
 		Counter("feed_updates_total", "Updates encoded, each once for all subscribers.", func(s *feed.Stats) float64 { return float64(s.Encoded) }).
-		Counter("feed_conflated_total", "Ticker updates that a blocked connection has skipped.", func(s *feed.Stats) float64 { return float64(s.Conflated) }).
-		Counter("feed_collapsed_total", "Times that a slow connection got a snapshot in place of pending updates.", func(s *feed.Stats) float64 { return float64(s.Collapsed) }).
-		Counter("feed_overruns_total", "Times that a shard of the feed was too far behind and continued with snapshots: too little CPU.", func(s *feed.Stats) float64 { return float64(s.Overruns) }).
-		Counter("feed_connections_refused_total", "WebSockets and streams refused because a limit was reached (feed.connections_per_ip, feed.max_connections).", func(s *feed.Stats) float64 { return float64(s.Refused) }).
-		Counter("ws_slow_consumers_total", "Connections with WebSockets or server-sent events closed because they did not keep up.", func(s *feed.Stats) float64 { return float64(s.SlowConsumers) })
+		Counter("feed_conflated_total", "Ticker updates skipped by a blocked connection.", func(s *feed.Stats) float64 { return float64(s.Conflated) }).
+		Counter("feed_collapsed_total", "Snapshots sent to slow connections in place of pending updates.", func(s *feed.Stats) float64 { return float64(s.Collapsed) }).
+		Counter("feed_overruns_total", "Times a shard of the feed was too far behind and continued with snapshots: too little CPU.", func(s *feed.Stats) float64 { return float64(s.Overruns) }).
+		Counter("feed_connections_refused_total", "WebSockets and streams refused by a limit (feed.connections_per_ip, feed.max_connections).", func(s *feed.Stats) float64 { return float64(s.Refused) }).
+		Counter("ws_slow_consumers_total", "WebSocket and event-stream connections closed as too slow.", func(s *feed.Stats) float64 { return float64(s.SlowConsumers) })
 }
 
 // History returns the metrics of the archive of trades and candles.
 func History(read func() archive.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_history_", read).
 		Counter("trades_total", "Trades archived since the start.", func(s *archive.Stats) float64 { return float64(s.Trades) }).
-		Gauge("cursor_seq", "Sequence number of the last command in the archive of trades and candles.", func(s *archive.Stats) float64 { return float64(s.Cursor) })
+		Gauge("cursor_seq", "Last command in the archive of trades and candles.", func(s *archive.Stats) float64 { return float64(s.Cursor) })
 }
 
 // FIX returns the metrics of the FIX gateway.
 func FIX(read func() fixgw.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_fix_", read).
 		Gauge("sessions", "FIX sessions logged on.", func(s *fixgw.Stats) float64 { return float64(s.Sessions) }).
-		Gauge("connections", "Open FIX connections, including those before logon.", func(s *fixgw.Stats) float64 { return float64(s.Connections) }).
-		Gauge("live_orders", "Orders of FIX sessions that rest in a book.", func(s *fixgw.Stats) float64 { return float64(s.LiveOrders) }).
+		Gauge("connections", "Open FIX connections, before logon too.", func(s *fixgw.Stats) float64 { return float64(s.Connections) }).
+		Gauge("live_orders", "Orders of FIX sessions resting in a book.", func(s *fixgw.Stats) float64 { return float64(s.LiveOrders) }).
 		Gauge("subscriptions", "Subscriptions to market data over FIX.", func(s *fixgw.Stats) float64 { return float64(s.Subscriptions) }).
-		Gauge("cursor_seq", "Sequence number of the last command that the FIX gateway has reported.", func(s *fixgw.Stats) float64 { return float64(s.Cursor) }).
+		Gauge("cursor_seq", "Last command reported by the FIX gateway.", func(s *fixgw.Stats) float64 { return float64(s.Cursor) }).
 		Counter("messages_received_total", "Messages that reached a session.", func(s *fixgw.Stats) float64 { return float64(s.MessagesIn) }).
 		Counter("messages_sent_total", "Application messages sent.", func(s *fixgw.Stats) float64 { return float64(s.MessagesOut) }).
-		Counter("rejects_total", "Messages of clients that were rejected.", func(s *fixgw.Stats) float64 { return float64(s.Rejects) }).
+		Counter("rejects_total", "Rejected messages of clients.", func(s *fixgw.Stats) float64 { return float64(s.Rejects) }).
 		Counter("duplicates_total", "Orders with a repeated ClOrdID, answered with the first report again.", func(s *fixgw.Stats) float64 { return float64(s.Duplicates) }).
-		Counter("rate_limited_total", "Messages refused because their session sent more than fix.messages_per_second.", func(s *fixgw.Stats) float64 { return float64(s.RateLimited) }).
-		Counter("overloaded_total", "Messages refused because the engine's ring was full.", func(s *fixgw.Stats) float64 { return float64(s.Overloaded) }).
-		Counter("logouts_total", "Sessions that the service has logged out.", func(s *fixgw.Stats) float64 { return float64(s.Kicked) }).
+		Counter("rate_limited_total", "Messages refused above fix.messages_per_second.", func(s *fixgw.Stats) float64 { return float64(s.RateLimited) }).
+		Counter("overloaded_total", "Messages refused: the engine's ring was full.", func(s *fixgw.Stats) float64 { return float64(s.Overloaded) }).
+		Counter("logouts_total", "Sessions logged out by the service.", func(s *fixgw.Stats) float64 { return float64(s.Kicked) }).
 		Counter("logons_refused_total", "Logons refused; `blockdesk fix sessions` has the reasons.", func(s *fixgw.Stats) float64 { return float64(s.RefusedLogons) }).
-		Counter("connections_refused_total", "FIX connections refused because too many were open.", func(s *fixgw.Stats) float64 { return float64(s.RefusedConns) }).
-		Counter("lost_events_total", "Reports for sessions that are no longer configured.", func(s *fixgw.Stats) float64 { return float64(s.LostEvents) }).
-		Counter("market_data_conflated_total", "Market data updates over FIX replaced by a snapshot because the client was slow.", func(s *fixgw.Stats) float64 { return float64(s.ConflatedUpdates) }).
-		Counter("market_data_trades_dropped_total", "Trades dropped from market data over FIX because the client was far behind.", func(s *fixgw.Stats) float64 { return float64(s.DroppedTrades) }).
-		Counter("unlogged_messages_total", "Messages missing in the FIX message log because its queue was full.", func(s *fixgw.Stats) float64 { return float64(s.UnloggedMessages) })
+		Counter("connections_refused_total", "FIX connections refused: too many were open.", func(s *fixgw.Stats) float64 { return float64(s.RefusedConns) }).
+		Counter("lost_events_total", "Reports for sessions no longer configured.", func(s *fixgw.Stats) float64 { return float64(s.LostEvents) }).
+		Counter("market_data_conflated_total", "Market data updates over FIX replaced by a snapshot: the client was slow.", func(s *fixgw.Stats) float64 { return float64(s.ConflatedUpdates) }).
+		Counter("market_data_trades_dropped_total", "Trades dropped from market data over FIX: the client was far behind.", func(s *fixgw.Stats) float64 { return float64(s.DroppedTrades) }).
+		Counter("unlogged_messages_total", "Messages missing in the FIX message log: its queue was full.", func(s *fixgw.Stats) float64 { return float64(s.UnloggedMessages) })
 }
 
 // Broadcast returns the metrics of the transactions that the desk sends.
 func Broadcast(read func() broadcast.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_settlement_", read).
-		Counter("sends_total", "Sends of a signed transaction to a node, including repetitions.", func(s *broadcast.Stats) float64 { return float64(s.Sends) }).
-		Counter("send_errors_total", "Sends that a node refused.", func(s *broadcast.Stats) float64 { return float64(s.SendErrors) }).
+		Counter("sends_total", "Sends of a signed transaction to a node, repetitions included.", func(s *broadcast.Stats) float64 { return float64(s.Sends) }).
+		Counter("send_errors_total", "Sends refused by a node.", func(s *broadcast.Stats) float64 { return float64(s.SendErrors) }).
 		Counter("finalized_total", "Signed transactions that are final on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Finalized) }).
 		Counter("failed_total", "Signed transactions that failed on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Failed) }).
-		Counter("expired_total", "Signed transactions that did not land before their last block.", func(s *broadcast.Stats) float64 { return float64(s.Expired) }).
-		Counter("given_up_total", "Signed transactions whose outcome an operator has decided.", func(s *broadcast.Stats) float64 { return float64(s.GivenUp) })
+		Counter("expired_total", "Signed transactions not landed before their last block.", func(s *broadcast.Stats) float64 { return float64(s.Expired) }).
+		Counter("given_up_total", "Signed transactions with an outcome decided by an operator.", func(s *broadcast.Stats) float64 { return float64(s.GivenUp) })
 }
 
 // Fanout returns the metrics of the fan-out, which names them without the prefix of the

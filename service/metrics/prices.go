@@ -18,13 +18,13 @@ func Prices(each func() []desk.AssetPrice) prometheus.Collector {
 	}
 	return &prices{
 		each:       each,
-		usd:        desc("usd", "Dollar price of an asset; 0 if it has none."),
-		age:        desc("age_seconds", "Age of the price of an asset; +Inf if it has none."),
-		confidence: desc("confidence_ratio", "Half the width of the confidence interval as a part of the price; 0 if it is unknown."),
+		usd:        desc("usd", "Dollar price of an asset; 0 without one."),
+		age:        desc("age_seconds", "Age of an asset's price; +Inf without one."),
+		confidence: desc("confidence_ratio", "Half the confidence interval as a part of the price; 0 if unknown."),
 		usable:     desc("usable", "1 if an asset has a price."),
-		source:     desc("source_usable", "1 if a source of an asset is usable.", "source"),
-		fault:      desc("fault", "1 for the reason why a source of an asset is not used.", "source", "fault"),
-		chosen:     desc("from_source", "1 for the source that gives the price of an asset.", "source"),
+		source:     desc("source_usable", "1 if an asset's source is usable.", "source"),
+		fault:      desc("fault", "1 for the reason why an asset's source is not used.", "source", "fault"),
+		chosen:     desc("from_source", "1 for the source of an asset's price.", "source"),
 	}
 }
 
