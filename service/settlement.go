@@ -223,8 +223,8 @@ func (p *settlement) sources() admin.SettlementSources {
 			Counter("deliveries_total", "Deliveries signed by the desk.", func(c *settle.Counts) float64 { return float64(c.Delivered) }).
 			Counter("settled_total", "Settled claims.", func(c *settle.Counts) float64 { return float64(c.Settled) }).
 			Counter("released_total", "Released atomic claims.", func(c *settle.Counts) float64 { return float64(c.Released) }).
-			Counter("deliveries_expired_total", "Deliveries that expired without delivering.", func(c *settle.Counts) float64 { return float64(c.Expired) }).Formerly("lapsed_total").
-			Counter("refund_transactions_total", "Transactions of refunds signed by the desk.", func(c *settle.Counts) float64 { return float64(c.Refunds) }).
+			Counter("deliveries_expired_total", "Deliveries expired without delivering.", func(c *settle.Counts) float64 { return float64(c.Expired) }).Formerly("lapsed_total").
+			Counter("refund_transactions_total", "Refund transactions signed by the desk.", func(c *settle.Counts) float64 { return float64(c.Refunds) }).
 			Counter("refunded_total", "Payments paid back by the desk.", func(c *settle.Counts) float64 { return float64(c.Refunded) }).
 			Counter("refunds_expired_total", "Refunds that expired or failed, and are due again.", func(c *settle.Counts) float64 { return float64(c.RefundsExpired) }),
 	}

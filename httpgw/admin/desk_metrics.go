@@ -29,7 +29,7 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 	if s.Stats != nil {
 		all = append(all, NewMetrics(prefix, s.Stats).
 			Gauge("requests_waiting", "Requests to the desk in progress.", func(n *desk.Stats) float64 { return float64(n.Waiting) }).
-			Gauge("answers_kept", "Answers stored for idempotency keys.", func(n *desk.Stats) float64 { return float64(n.Keys) }).
+			Gauge("answers_kept", "Stored answers of idempotency keys.", func(n *desk.Stats) float64 { return float64(n.Keys) }).
 			Gauge("cursor_seq", "Last command in the desk's store.", func(n *desk.Stats) float64 { return float64(n.Cursor) }).
 			Counter("busy_total", "Requests refused: too many were in progress.", func(n *desk.Stats) float64 { return float64(n.Busy) }).
 			Counter("timeouts_total", "Requests that timed out with an unknown outcome.", func(n *desk.Stats) float64 { return float64(n.Timeouts) }).
@@ -47,7 +47,7 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 		all = append(all, NewMetrics(prefix, s.View).
 			Gauge("tickets_open", "Open tickets.", func(v **rfq.View) float64 { return float64(openTickets(*v)) }).
 			Gauge("reserved_usd", "Dollars reserved by claims in all tranches.", func(v **rfq.View) float64 { return reservedUSD(*v) }).
-			Gauge("locks", "Locks that are set.", func(v **rfq.View) float64 { return float64(shutLocks(*v)) }).
+			Gauge("locks", "Set locks.", func(v **rfq.View) float64 { return float64(shutLocks(*v)) }).
 			Gauge("deliveries_locked", "1 while deliveries are locked: nothing goes out.", func(v **rfq.View) float64 { return float64(deliveriesLocked(*v)) }))
 		all = append(all, s.priceFamilies()...)
 	}

@@ -41,11 +41,11 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 			Gauge("refunds_due", "Payments with a refund due.", func(n *desk.MoneyCounts) float64 { return float64(n.RefundsDue) }).
 			Gauge("refunds_ordered", "Payments ordered to be paid back, whose refund is not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Ordered) }).
 			Gauge("refunding", "Refunds permitted or sent, not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Refunding) }).
-			Counter("unmatched_dropped_total", "Unmatched payments that made room for larger ones.", func(n *desk.MoneyCounts) float64 { return float64(n.Dropped) }).
+			Counter("unmatched_dropped_total", "Unmatched payments displaced by larger ones.", func(n *desk.MoneyCounts) float64 { return float64(n.Dropped) }).
 			Formerly("strays_dropped_total").
 			Counter("dust_total", "Transfers below settle.dust_usdc and settle.dust_sol, only counted.", func(n *desk.MoneyCounts) float64 { return float64(n.Dust) }).
 			Counter("worthless_tokens_total", "Transfers of tokens that are not ours, only counted.", func(n *desk.MoneyCounts) float64 { return float64(n.Foreign) }).
-			Gauge("unmatched_payments", "Payments that match no claim and are not resolved.", func(n *desk.MoneyCounts) float64 { return float64(n.Unmatched) }).
+			Gauge("unmatched_payments", "Unresolved payments that match no claim.", func(n *desk.MoneyCounts) float64 { return float64(n.Unmatched) }).
 			Formerly("strays"))
 	}
 	if s.SignerLimits != nil {

@@ -14,16 +14,16 @@ import (
 func (m *Node) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		admin.NewMetrics("blockdesk_cluster_", m.node.Status).
-			Gauge("leader", "1 while this node leads its group.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Role == quorum.Leader) }).
+			Gauge("leader", "1 while this node leads.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Role == quorum.Leader) }).
 			Gauge("leader_known", "1 while this node knows a leader.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Leader.ID != "") }).
-			Gauge("term", "The group's term known to this node. It rises with each election.", func(s *quorum.Status) float64 { return float64(s.Term) }).
-			Gauge("voters", "Voters in this node's log.", func(s *quorum.Status) float64 { return float64(voters(s.Members)) }).
+			Gauge("term", "The group's term known here. It rises with each election.", func(s *quorum.Status) float64 { return float64(s.Term) }).
+			Gauge("voters", "Voters of the group known here.", func(s *quorum.Status) float64 { return float64(voters(s.Members)) }).
 			Gauge("log_index", "Last entry of this node's log.", func(s *quorum.Status) float64 { return float64(s.LastIndex) }).
-			Gauge("committed_index", "Last committed entry known to this node.", func(s *quorum.Status) float64 { return float64(s.Committed) }).
-			Gauge("applied_index", "Last entry applied by this node.", func(s *quorum.Status) float64 { return float64(s.Applied) }).
+			Gauge("committed_index", "Last committed entry known here.", func(s *quorum.Status) float64 { return float64(s.Committed) }).
+			Gauge("applied_index", "Last entry applied here.", func(s *quorum.Status) float64 { return float64(s.Applied) }).
 			Gauge("leader_contact_seconds", "Time since the last contact with the leader: 0 on the leader, -1 before the first.", func(s *quorum.Status) float64 { return max(-1, s.Contact.Seconds()) }).
-			Gauge("warm_jobs_waiting", "Frames not yet applied by this node's hot standby replica.", func(s *quorum.Status) float64 { return float64(s.Waiting) }).
-			Gauge("node_failed", "1 after this node has left its group until a restart: its disk failed or its log diverged.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Failed != nil) }),
+			Gauge("warm_jobs_waiting", "Frames not yet applied by the hot standby replica.", func(s *quorum.Status) float64 { return float64(s.Waiting) }).
+			Gauge("node_failed", "1 after this node left its group until a restart: its disk failed or its log diverged.", func(s *quorum.Status) float64 { return admin.BoolValue(s.Failed != nil) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Admission).
 			Gauge("node_no_memory", "1 while this node takes no part: its data folder was empty though the group has a log.", func(err *error) float64 { return admin.BoolValue(errors.Is(*err, quorum.ErrEmptyFolder)) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Format).
@@ -31,18 +31,18 @@ func (m *Node) collectors() []prometheus.Collector {
 		admin.NewMetrics("blockdesk_cluster_", m.node.Ready).
 			Gauge("node_level", "1 while this node is in sync.", func(err *error) float64 { return admin.BoolValue(*err == nil) }),
 		admin.NewMetrics("blockdesk_cluster_", m.config.differing).
-			Gauge("config_differs", "Nodes of the group configured differently from this one.", func(d *map[string][]string) float64 { return float64(len(*d)) }),
+			Gauge("config_differs", "Nodes of the group configured differently.", func(d *map[string][]string) float64 { return float64(len(*d)) }),
 		admin.NewMetrics("blockdesk_cluster_", m.node.Counts).
-			Counter("elections_total", "Elections of a leader seen by this node.", func(c *quorum.Counts) float64 { return float64(c.Elections) }).
-			Counter("terms_total", "Terms led by this node.", func(c *quorum.Counts) float64 { return float64(c.Terms) }).
-			Counter("commits_total", "Entries proposed by this node and committed.", func(c *quorum.Counts) float64 { return float64(c.Commits) }).
-			Counter("commits_failed_total", "Entries proposed by this node and refused, or with an unknown outcome.", func(c *quorum.Counts) float64 { return float64(c.Failed) }).
-			Counter("frames_total", "Committed frames of any leader that were valid here.", func(c *quorum.Counts) float64 { return float64(c.Frames) }).
+			Counter("elections_total", "Elections of a leader seen here.", func(c *quorum.Counts) float64 { return float64(c.Elections) }).
+			Counter("terms_total", "Terms led here.", func(c *quorum.Counts) float64 { return float64(c.Terms) }).
+			Counter("commits_total", "Entries proposed here and committed.", func(c *quorum.Counts) float64 { return float64(c.Commits) }).
+			Counter("commits_failed_total", "Entries proposed here and refused, or with an unknown outcome.", func(c *quorum.Counts) float64 { return float64(c.Failed) }).
+			Counter("frames_total", "Valid committed frames of any leader.", func(c *quorum.Counts) float64 { return float64(c.Frames) }).
 			Counter("frame_bytes_total", "Bytes of the valid committed frames.", func(c *quorum.Counts) float64 { return float64(c.Bytes) }).
-			Counter("entries_refused_total", "Committed entries refused as late or out of order: proposals of an earlier leader.", func(c *quorum.Counts) float64 { return float64(c.Refused) }).
-			Counter("snapshots_total", "Snapshots written by this node.", func(c *quorum.Counts) float64 { return float64(c.Snapshots) }).
-			Counter("snapshots_failed_total", "Snapshots that failed to be written. The log grows.", func(c *quorum.Counts) float64 { return float64(c.SnapshotsFailed) }).
-			Counter("restores_total", "Snapshots that restored this node, at its start or far behind.", func(c *quorum.Counts) float64 { return float64(c.Restores) }),
+			Counter("entries_refused_total", "Committed entries that came late or out of order, of an earlier leader.", func(c *quorum.Counts) float64 { return float64(c.Refused) }).
+			Counter("snapshots_total", "Snapshots written.", func(c *quorum.Counts) float64 { return float64(c.Snapshots) }).
+			Counter("snapshots_failed_total", "Snapshots not written. The log grows.", func(c *quorum.Counts) float64 { return float64(c.SnapshotsFailed) }).
+			Counter("restores_total", "Snapshots that restored this node.", func(c *quorum.Counts) float64 { return float64(c.Restores) }),
 	}
 }
 

@@ -36,34 +36,34 @@ const (
 // Flags win over the environment, the environment over the file, the file over the
 // defaults.
 type Config struct {
-	DataDir        string          `yaml:"data_dir" default:"data" form:"folder" is:"own" about:"folder of the journal and of all stores"`
+	DataDir        string          `yaml:"data_dir" default:"data" form:"folder" is:"own" about:"folder of journal and stores"`
 	Role           string          `yaml:"role" default:"all" words:"all,node,follower" about:"all: the whole service; node: without WebSocket and stream; follower: reads only"`
 	Demo           bool            `yaml:"demo" about:"demo participants, prices and keys; loopback addresses only"`
 	DemoHistory    int             `yaml:"demo_history_hours" range:"0 to 72 hours" about:"with demo: hours of simulated trading before the first start; make run has 25"`
-	Log            Log             `yaml:"log" about:"the log, on standard error"`
+	Log            Log             `yaml:"log" about:"on standard error"`
 	Listen         Listen          `yaml:"listen" about:"port 0: a free one, in addresses.json of the data folder"`
 	URLs           URLs            `yaml:"urls" about:"public URLs that documents print"`
-	Durability     Durability      `yaml:"durability" about:"when a command counts as acknowledged"`
-	Engine         Engine          `yaml:"engine" about:"sizes of the engine"`
-	Journal        Journal         `yaml:"journal" about:"the journal and its snapshots"`
+	Durability     Durability      `yaml:"durability" about:"when a command is acknowledged"`
+	Engine         Engine          `yaml:"engine"`
+	Journal        Journal         `yaml:"journal"`
 	Cluster        Cluster         `yaml:"cluster" about:"with journal.kind: raft: this node of the group"`
 	Peers          []Peer          `yaml:"peers" range:"0 to 9" about:"nodes of the group, the same on every node; see below"`
 	Fanout         string          `yaml:"fanout" default:"none" words:"none,nats" about:"nats: the leader publishes durable frames to followers"`
-	NATS           NATS            `yaml:"nats" about:"transport of frames to followers, with fanout: nats"`
-	FIX            FIX             `yaml:"fix" about:"the FIX gateway"`
+	NATS           NATS            `yaml:"nats" about:"with fanout: nats"`
+	FIX            FIX             `yaml:"fix"`
 	Feed           Feed            `yaml:"feed" about:"WebSocket and event stream"`
 	History        History         `yaml:"history" about:"trades and candles"`
 	HTTP           HTTP            `yaml:"http" about:"rate limits"`
 	Operator       Operator        `yaml:"operator" about:"the service's operator, in documents"`
 	Tokens         []Token         `yaml:"tokens" about:"tokens in documents; see below"`
-	Risk           Risk            `yaml:"risk" about:"limits on an instrument of a participant without its own"`
+	Risk           Risk            `yaml:"risk" about:"defaults of a participant's limits on an instrument"`
 	TrustedProxies []string        `yaml:"trusted_proxies" form:"proxy" is:"own" about:"proxies with a trusted X-Forwarded-For"`
 	Instruments    []Instrument    `yaml:"instruments" range:"1 to 10000" about:"more may be added at the end"`
 	RFQ            RFQ             `yaml:"rfq" about:"the desk"`
 	Prices         Prices          `yaml:"prices" range:"0 to 64" about:"sources of dollar prices, by asset; see below"`
-	Chain          Chain           `yaml:"chain" about:"without a node nothing is settled: claims answer CHAIN_UNAVAILABLE"`
-	Settle         Settle          `yaml:"settle" about:"settlement of claims"`
-	Mirror         Mirror          `yaml:"mirror" about:"sources of mirrored instruments; without pairs nothing is read"`
+	Chain          Chain           `yaml:"chain" about:"without nodes claims answer CHAIN_UNAVAILABLE"`
+	Settle         Settle          `yaml:"settle"`
+	Mirror         Mirror          `yaml:"mirror" about:"without pairs nothing is read"`
 	Operators      []OperatorToken `yaml:"operators" range:"0 to 128" about:"none: serve makes one; see below"`
 	Groups         []Group         `yaml:"groups" range:"0 to 63" about:"groups that split the instruments, the same in all processes; see below"`
 	Routing        Routing         `yaml:"routing" about:"between groups"`
@@ -83,7 +83,7 @@ type Listen struct {
 	API   string `yaml:"api" default:"127.0.0.1:8000" form:"listen" is:"own" about:"the API's second address"`
 	WS    string `yaml:"ws" default:"127.0.0.1:8081" form:"listen" is:"own" about:"WebSocket"`
 	FIX   string `yaml:"fix" default:"127.0.0.1:9878" form:"listen" is:"own" about:"FIX 4.4"`
-	Admin string `yaml:"admin" default:"127.0.0.1:8090" form:"listen" is:"own" about:"operators, health, metrics; only /desk/ asks for a token: never public"`
+	Admin string `yaml:"admin" default:"127.0.0.1:8090" form:"listen" is:"own" about:"operators, health, metrics; only /desk/ asks for a token: not for public addresses"`
 	Chain string `yaml:"chain" default:"127.0.0.1:8899" form:"listen" is:"own" about:"local chain of --demo"`
 }
 
@@ -140,10 +140,10 @@ type Cluster struct {
 	ID          string `yaml:"id" form:"text" is:"own" about:"id of this node in peers"`
 	Bind        string `yaml:"bind" form:"host:port" is:"own" about:"where other nodes reach it; empty: its address in peers"`
 	Join        bool   `yaml:"join" is:"own" about:"an empty node waits to be added to a group that exists"`
-	TimeoutMS   int    `yaml:"timeout_ms" default:"100" range:"20 to 30000" unit:"ms" about:"silence of a leader before the others elect one"`
+	TimeoutMS   int    `yaml:"timeout_ms" default:"100" range:"20 to 30000" unit:"ms" about:"a leader's silence before an election"`
 	TLSCertFile string `yaml:"tls_cert_file" form:"file" needs:"tls_key_file,tls_ca_file" is:"own" about:"PEM; without the three files only loopback addresses"`
 	TLSKeyFile  string `yaml:"tls_key_file" form:"file" needs:"tls_cert_file,tls_ca_file" is:"own" about:"its key, PEM"`
-	TLSCAFile   string `yaml:"tls_ca_file" form:"file" needs:"tls_cert_file,tls_key_file" is:"own" about:"authority of the certificates of all nodes, PEM"`
+	TLSCAFile   string `yaml:"tls_ca_file" form:"file" needs:"tls_cert_file,tls_key_file" is:"own" about:"authority of all nodes' certificates, PEM"`
 }
 
 // Peer is one node of the group, with the addresses that its clients use.
@@ -159,18 +159,18 @@ type Peer struct {
 
 // NATS configures the transport of durable frames to followers.
 type NATS struct {
-	URLs            []string `yaml:"urls" form:"URLs" not:"embedded" is:"own" about:"servers of your own"`
-	Embedded        bool     `yaml:"embedded" about:"a server in the leader's process; not in a group"`
+	URLs            []string `yaml:"urls" form:"URLs" not:"embedded" is:"own" about:"your own servers"`
+	Embedded        bool     `yaml:"embedded" about:"in the leader's process; not in a group"`
 	Listen          string   `yaml:"listen" default:"127.0.0.1:4222" form:"host:port" is:"own" about:"address of the embedded server"`
-	Prefix          string   `yaml:"prefix" default:"blockdesk" form:"text" about:"begins all subjects; one for each group"`
+	Prefix          string   `yaml:"prefix" default:"blockdesk" form:"text" about:"of all subjects; one for each group"`
 	User            string   `yaml:"user" form:"text" needs:"password_file" not:"credentials_file" is:"own" about:"with password_file"`
 	PasswordFile    string   `yaml:"password_file" form:"file" needs:"user" is:"own" about:"its password"`
-	CredentialsFile string   `yaml:"credentials_file" form:"file" is:"own" about:"a .creds file, in place of user"`
+	CredentialsFile string   `yaml:"credentials_file" form:"file" is:"own" about:".creds file, in place of user"`
 	TLSCAFile       string   `yaml:"tls_ca_file" form:"file" is:"own" about:"authority of the servers' certificates, PEM; empty: no TLS"`
-	TLSCertFile     string   `yaml:"tls_cert_file" form:"file" needs:"tls_key_file,tls_ca_file" is:"own" about:"our certificate, PEM, if the servers want one"`
+	TLSCertFile     string   `yaml:"tls_cert_file" form:"file" needs:"tls_key_file,tls_ca_file" is:"own" about:"our certificate, PEM, if they want one"`
 	TLSKeyFile      string   `yaml:"tls_key_file" form:"file" needs:"tls_cert_file" is:"own" about:"its key, PEM"`
 	StreamMiB       int      `yaml:"stream_mib" default:"1024" range:"16 to 1048576" unit:"MiB" about:"frames kept for followers that start or fell behind"`
-	StreamReplicas  int      `yaml:"stream_replicas" default:"1" range:"1 to 5" unit:"servers" about:"copies of the stream: 1, 3 or 5"`
+	StreamReplicas  int      `yaml:"stream_replicas" default:"1" range:"1 to 5" unit:"servers" about:"1, 3 or 5"`
 	MaxStaleMS      int      `yaml:"max_stale_ms" default:"2000" range:"300 to 600000" unit:"ms" about:"a ready follower is behind by at most this"`
 	MaxBehindMS     int      `yaml:"max_behind_ms" default:"10000" range:"300 to 600000" unit:"ms" about:"behind for longer it serves nothing until in sync; at least max_stale_ms"`
 }
@@ -181,7 +181,7 @@ type FIX struct {
 	ParticipantsFile  string `yaml:"participants_file" form:"file" is:"own" about:"read again when it changes"`
 	MaxSessions       int    `yaml:"max_sessions" default:"256" range:"1 to 10000" unit:"sessions" about:"open at once"`
 	MessagesPerSecond int    `yaml:"messages_per_second" default:"500" range:"1 to 1000000" unit:"messages/s" about:"rate of one session"`
-	TLSCertFile       string `yaml:"tls_cert_file" form:"file" needs:"tls_key_file" is:"own" about:"PEM with the chain, read at the start; empty: plain TCP"`
+	TLSCertFile       string `yaml:"tls_cert_file" form:"file" needs:"tls_key_file" is:"own" about:"PEM with the chain, read at the start; empty: no TLS"`
 	TLSKeyFile        string `yaml:"tls_key_file" form:"file" needs:"tls_cert_file" is:"own" about:"its key, PEM"`
 	TLSClientCAFile   string `yaml:"tls_client_ca_file" form:"file" needs:"tls_cert_file,tls_key_file" is:"own" about:"authority of clients' certificates, PEM; empty: none needed"`
 	MessageLogDir     string `yaml:"message_log_dir" form:"folder" is:"own" about:"every message of the sessions, without secrets; empty: no log"`
@@ -216,7 +216,7 @@ type HTTP struct {
 
 // Operator describes the operator of the service, as GET / shows it.
 type Operator struct {
-	Name     string            `yaml:"name" default:"blockdesk" form:"text" about:"name of the operator"`
+	Name     string            `yaml:"name" default:"blockdesk" form:"text" about:"its name"`
 	Contacts map[string]string `yaml:"contacts" form:"kind: address" about:"by kind"`
 	GitHub   string            `yaml:"github" form:"URL" about:"GitHub page"`
 	Website  string            `yaml:"website" form:"URL" about:"website"`
@@ -262,7 +262,7 @@ type Instrument struct {
 type RFQ struct {
 	Enabled     bool `yaml:"enabled" default:"true" about:"false: no desk routes and no operator; the tickets stay as they are"`
 	QuoteTTLS   int  `yaml:"quote_ttl_s" default:"15" range:"1 to 3600" unit:"s" about:"how long a quote holds"`
-	ClaimTTLS   int  `yaml:"claim_ttl_s" default:"120" range:"1 to 86400" unit:"s" about:"how long a claim waits for its payment"`
+	ClaimTTLS   int  `yaml:"claim_ttl_s" default:"120" range:"1 to 86400" unit:"s" about:"how long a claim waits for payment"`
 	LateWindowS int  `yaml:"late_window_s" default:"0" range:"0 to 2592000" unit:"s" about:"no effect since 0.2.0: later payments are refunded"`
 	GraceS      int  `yaml:"grace_s" default:"30" range:"0 to 3600" unit:"s" about:"capacity stays reserved this much longer for a payment not final yet"`
 	FirmBpsUSDC int  `yaml:"firm_bps_usdc" default:"100" range:"1 to 9999" unit:"bps" about:"price move against the desk after a claim in USDC, beyond which the payment is refunded"`
@@ -277,7 +277,7 @@ type RFQ struct {
 	WalletClaims     int          `yaml:"wallet_claims" default:"8" range:"1 to 65535" unit:"claims" about:"reserved claims of a wallet"`
 	Ladder           []LadderStep `yaml:"ladder" about:"public ladder; a larger fill never has the smaller discount"`
 	USDCMint         string       `yaml:"usdc_mint" default:"PLaceho1derUSDCmintxxxxxxxxxxxxxxxxxxxxxxxx" form:"address" about:"mint of USDC; a placeholder"`
-	PayTo            PayTo        `yaml:"pay_to" about:"wallets of the desk, by rail; empty: not sold for it"`
+	PayTo            PayTo        `yaml:"pay_to" about:"the desk's wallets by rail; empty: not sold for it"`
 	SOLPriceUSD      string       `yaml:"sol_price_usd" unit:"USD" form:"USD" about:"dollars a SOL; empty: an operator sets it"`
 	SOLMaxAgeS       int          `yaml:"sol_max_age_s" default:"3600" range:"0 to 604800" unit:"s" about:"with an older price nothing is sold; 0: any age"`
 	Pairs            []Pair       `yaml:"pairs" about:"pairs sold by tickets; left out: these, if their instruments exist. May be added, not removed"`

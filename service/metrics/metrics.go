@@ -84,7 +84,7 @@ func Journal(read func() persist.Health) prometheus.Collector {
 // JournalWrites returns the metrics of writes to the journal.
 func JournalWrites(read func() persist.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_journal_", read).
-		Counter("frames_total", "Frames written to the journal since the start.", func(s *persist.Stats) float64 { return float64(s.Frames) }).
+		Counter("frames_total", "Frames written to the journal.", func(s *persist.Stats) float64 { return float64(s.Frames) }).
 		Counter("bytes_total", "Bytes of frames written to the journal, before compression.", func(s *persist.Stats) float64 { return float64(s.Bytes) })
 }
 
@@ -117,12 +117,12 @@ func Feed(read func() feed.Stats) prometheus.Collector {
 		Gauge("market_data_seq", "Last command shown by market data.", func(s *feed.Stats) float64 { return float64(s.EngineSeq) }).
 		Gauge("feed_lag_seconds", "Time from the engine's stamp on the last batch to its publication; 0 on a quiet market.", func(s *feed.Stats) float64 { return s.Lag.Seconds() }).
 		Gauge("ws_connections", "Open WebSocket connections.", func(s *feed.Stats) float64 { return float64(s.WebSockets()) }).
-		Gauge("ws_compressed_connections", "WebSocket connections with compression.", func(s *feed.Stats) float64 { return float64(s.Compressed) }).
-		Gauge("stream_connections", "Open connections with server-sent events.", func(s *feed.Stats) float64 { return float64(s.Streams) }).
+		Gauge("ws_compressed_connections", "Compressed WebSocket connections.", func(s *feed.Stats) float64 { return float64(s.Compressed) }).
+		Gauge("stream_connections", "Open event-stream connections.", func(s *feed.Stats) float64 { return float64(s.Streams) }).
 		Gauge("feed_subscriptions", "Subscriptions: one for each connection, channel and symbol.", func(s *feed.Stats) float64 { return float64(s.Subscriptions) }).
 		Counter("feed_messages_total", "Messages written to WebSockets and streams.", func(s *feed.Stats) float64 { return float64(s.MessagesOut) }).
 		Counter("feed_bytes_total", "Bytes written to WebSockets and streams.", func(s *feed.Stats) float64 { return float64(s.BytesOut) }).
-		Counter("feed_updates_total", "Updates encoded, each once for all subscribers.", func(s *feed.Stats) float64 { return float64(s.Encoded) }).
+		Counter("feed_updates_total", "Encoded updates, each once for all subscribers.", func(s *feed.Stats) float64 { return float64(s.Encoded) }).
 		Counter("feed_conflated_total", "Ticker updates skipped by a blocked connection.", func(s *feed.Stats) float64 { return float64(s.Conflated) }).
 		Counter("feed_collapsed_total", "Snapshots sent to slow connections in place of pending updates.", func(s *feed.Stats) float64 { return float64(s.Collapsed) }).
 		Counter("feed_overruns_total", "Times a shard of the feed was too far behind and continued with snapshots: too little CPU.", func(s *feed.Stats) float64 { return float64(s.Overruns) }).
@@ -133,7 +133,7 @@ func Feed(read func() feed.Stats) prometheus.Collector {
 // History returns the metrics of the archive of trades and candles.
 func History(read func() archive.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_history_", read).
-		Counter("trades_total", "Trades archived since the start.", func(s *archive.Stats) float64 { return float64(s.Trades) }).
+		Counter("trades_total", "Archived trades.", func(s *archive.Stats) float64 { return float64(s.Trades) }).
 		Gauge("cursor_seq", "Last command in the archive of trades and candles.", func(s *archive.Stats) float64 { return float64(s.Cursor) })
 }
 
@@ -143,21 +143,21 @@ func FIX(read func() fixgw.Stats) prometheus.Collector {
 		Gauge("sessions", "FIX sessions logged on.", func(s *fixgw.Stats) float64 { return float64(s.Sessions) }).
 		Gauge("connections", "Open FIX connections, before logon too.", func(s *fixgw.Stats) float64 { return float64(s.Connections) }).
 		Gauge("live_orders", "Orders of FIX sessions resting in a book.", func(s *fixgw.Stats) float64 { return float64(s.LiveOrders) }).
-		Gauge("subscriptions", "Subscriptions to market data over FIX.", func(s *fixgw.Stats) float64 { return float64(s.Subscriptions) }).
+		Gauge("subscriptions", "Market data subscriptions over FIX.", func(s *fixgw.Stats) float64 { return float64(s.Subscriptions) }).
 		Gauge("cursor_seq", "Last command reported by the FIX gateway.", func(s *fixgw.Stats) float64 { return float64(s.Cursor) }).
 		Counter("messages_received_total", "Messages that reached a session.", func(s *fixgw.Stats) float64 { return float64(s.MessagesIn) }).
 		Counter("messages_sent_total", "Application messages sent.", func(s *fixgw.Stats) float64 { return float64(s.MessagesOut) }).
 		Counter("rejects_total", "Rejected messages of clients.", func(s *fixgw.Stats) float64 { return float64(s.Rejects) }).
-		Counter("duplicates_total", "Orders with a repeated ClOrdID, answered with the first report again.", func(s *fixgw.Stats) float64 { return float64(s.Duplicates) }).
+		Counter("duplicates_total", "Orders with a repeated ClOrdID, answered by the first report.", func(s *fixgw.Stats) float64 { return float64(s.Duplicates) }).
 		Counter("rate_limited_total", "Messages refused above fix.messages_per_second.", func(s *fixgw.Stats) float64 { return float64(s.RateLimited) }).
 		Counter("overloaded_total", "Messages refused: the engine's ring was full.", func(s *fixgw.Stats) float64 { return float64(s.Overloaded) }).
 		Counter("logouts_total", "Sessions logged out by the service.", func(s *fixgw.Stats) float64 { return float64(s.Kicked) }).
 		Counter("logons_refused_total", "Logons refused; `blockdesk fix sessions` has the reasons.", func(s *fixgw.Stats) float64 { return float64(s.RefusedLogons) }).
 		Counter("connections_refused_total", "FIX connections refused: too many were open.", func(s *fixgw.Stats) float64 { return float64(s.RefusedConns) }).
 		Counter("lost_events_total", "Reports for sessions no longer configured.", func(s *fixgw.Stats) float64 { return float64(s.LostEvents) }).
-		Counter("market_data_conflated_total", "Market data updates over FIX replaced by a snapshot: the client was slow.", func(s *fixgw.Stats) float64 { return float64(s.ConflatedUpdates) }).
-		Counter("market_data_trades_dropped_total", "Trades dropped from market data over FIX: the client was far behind.", func(s *fixgw.Stats) float64 { return float64(s.DroppedTrades) }).
-		Counter("unlogged_messages_total", "Messages missing in the FIX message log: its queue was full.", func(s *fixgw.Stats) float64 { return float64(s.UnloggedMessages) })
+		Counter("market_data_conflated_total", "FIX market data updates replaced by a snapshot for a slow client.", func(s *fixgw.Stats) float64 { return float64(s.ConflatedUpdates) }).
+		Counter("market_data_trades_dropped_total", "Trades dropped from FIX market data for a client far behind.", func(s *fixgw.Stats) float64 { return float64(s.DroppedTrades) }).
+		Counter("unlogged_messages_total", "Messages missing in the FIX message log: full queue.", func(s *fixgw.Stats) float64 { return float64(s.UnloggedMessages) })
 }
 
 // Broadcast returns the metrics of the transactions that the desk sends.
@@ -165,8 +165,8 @@ func Broadcast(read func() broadcast.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_settlement_", read).
 		Counter("sends_total", "Sends of a signed transaction to a node, repetitions included.", func(s *broadcast.Stats) float64 { return float64(s.Sends) }).
 		Counter("send_errors_total", "Sends refused by a node.", func(s *broadcast.Stats) float64 { return float64(s.SendErrors) }).
-		Counter("finalized_total", "Signed transactions that are final on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Finalized) }).
-		Counter("failed_total", "Signed transactions that failed on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Failed) }).
+		Counter("finalized_total", "Signed transactions final on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Finalized) }).
+		Counter("failed_total", "Signed transactions failed on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Failed) }).
 		Counter("expired_total", "Signed transactions not landed before their last block.", func(s *broadcast.Stats) float64 { return float64(s.Expired) }).
 		Counter("given_up_total", "Signed transactions with an outcome decided by an operator.", func(s *broadcast.Stats) float64 { return float64(s.GivenUp) })
 }
