@@ -31,13 +31,13 @@ func newMetrics() *metrics {
 				[]string{"surface", "route", "status"}, nil),
 			latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 				Name:    "blockdesk_http_request_seconds",
-				Help:    "Time in the handler, without reading the request and writing the answer.",
+				Help:    "Time in the handler, without reading and writing.",
 				Buckets: []float64{1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 5e-3, 2e-2, 1e-1, 1},
 			}, []string{"surface", "route"}),
 		},
 		broken: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "blockdesk_http_unreadable_requests_total",
-			Help: "Requests malformed, too slow or too large, by status of the answer.",
+			Help: "Requests malformed, too slow or too large.",
 		}, []string{"status"}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "blockdesk_http_connections_refused_total",

@@ -131,7 +131,7 @@ func (f *publicServer) WSAddr() net.Addr { return f.servers[2].listener.Addr() }
 func (f *publicServer) Collectors() []prometheus.Collector {
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "blockdesk_http_connections",
-		Help: "Open HTTP connections of all public addresses, without WebSockets.",
+		Help: "Open HTTP connections of public addresses, without WebSockets.",
 	}, func() float64 { return float64(f.conns.Count()) })
 	m := f.metrics
 	return []prometheus.Collector{&m.routes, m.broken, m.refused, m.panics, open}

@@ -115,7 +115,7 @@ func (s *Service) collectors() []prometheus.Collector {
 	if secure := s.o.Inputs.tls; secure != nil {
 		end := secure.Certificates[0].Leaf.NotAfter
 		all = append(all, admin.NewMetrics("blockdesk_fix_", func() time.Time { return end }).
-			Gauge("certificate_expiry_timestamp_seconds", "When the certificate of the FIX address ends. Then no client gets in.",
+			Gauge("certificate_expiry_timestamp_seconds", "When the FIX certificate ends. Then no client gets in.",
 				func(t *time.Time) float64 { return float64(t.Unix()) }))
 	}
 	if s.settlement != nil {

@@ -109,7 +109,7 @@ func (g *clockGuard) collector() prometheus.Collector {
 	type reading struct{ jump, jumps float64 }
 	read := func() reading { return reading{g.clock.Jump().Seconds(), float64(g.clock.Jumps())} }
 	return admin.NewMetrics("blockdesk_clock_", read).
-		Gauge("jump_seconds", "How far the wall clock is ahead of the engine's time; 0 within a second. Otherwise the desk makes no quote, claim or signature.",
+		Gauge("jump_seconds", "How far the wall clock is ahead of the engine's time; 0 within a second. Otherwise the desk signs and quotes nothing.",
 			func(r *reading) float64 { return r.jump }).
 		Counter("jumps_total", "Jumps of the wall clock since the start.", func(r *reading) float64 { return r.jumps })
 }

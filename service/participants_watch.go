@@ -208,5 +208,5 @@ func (w *participantsWatch) Reloads() uint64 {
 func (w *participantsWatch) collector() prometheus.Collector {
 	return admin.NewMetrics("blockdesk_fix_participants_", func() *participantsWatch { return w }).
 		Counter("reloads_total", "Changed participants files that came in force.", func(w **participantsWatch) float64 { return float64((*w).Reloads()) }).
-		Gauge("refused", "1 while the participants file is refused and an older state is in force.", func(w **participantsWatch) float64 { return admin.BoolValue((*w).Status().Refused != "") })
+		Gauge("refused", "1 while the participants file is refused and an older one in force.", func(w **participantsWatch) float64 { return admin.BoolValue((*w).Status().Refused != "") })
 }

@@ -218,7 +218,7 @@ func (p *settlement) sources() admin.SettlementSources {
 		Chain: p.chainHealth, Money: p.MoneyCounts, Tokens: p.access.Live, SignerLimits: p.SignerLimits,
 		Counts: admin.NewMetrics("blockdesk_settlement_", p.Settlement.Counts).
 			Counter("packages_total", "Transactions built for clients.", func(c *settle.Counts) float64 { return float64(c.Built) }).
-			Counter("refused_total", "Submissions and builds refused: price, balance, lock or terms did not fit.", func(c *settle.Counts) float64 { return float64(c.Refused) }).
+			Counter("refused_total", "Submissions and builds refused for price, balance, lock or terms.", func(c *settle.Counts) float64 { return float64(c.Refused) }).
 			Counter("cosigned_total", "Atomic transactions signed by the desk.", func(c *settle.Counts) float64 { return float64(c.Cosigned) }).
 			Counter("deliveries_total", "Deliveries signed by the desk.", func(c *settle.Counts) float64 { return float64(c.Delivered) }).
 			Counter("settled_total", "Settled claims.", func(c *settle.Counts) float64 { return float64(c.Settled) }).
@@ -226,6 +226,6 @@ func (p *settlement) sources() admin.SettlementSources {
 			Counter("deliveries_expired_total", "Deliveries expired without delivering.", func(c *settle.Counts) float64 { return float64(c.Expired) }).Formerly("lapsed_total").
 			Counter("refund_transactions_total", "Refund transactions signed by the desk.", func(c *settle.Counts) float64 { return float64(c.Refunds) }).
 			Counter("refunded_total", "Payments paid back by the desk.", func(c *settle.Counts) float64 { return float64(c.Refunded) }).
-			Counter("refunds_expired_total", "Refunds that expired or failed, and are due again.", func(c *settle.Counts) float64 { return float64(c.RefundsExpired) }),
+			Counter("refunds_expired_total", "Refunds expired or failed, and due again.", func(c *settle.Counts) float64 { return float64(c.RefundsExpired) }),
 	}
 }

@@ -18,7 +18,7 @@ func backupCommand(s *settings) *cobra.Command {
 	var f operatorFlags
 	cmd := &cobra.Command{
 		Use: "backup FOLDER", Args: cobra.ExactArgs(1),
-		Short: "Copy the data of a running or stopped service, and verify the copy of its journal",
+		Short: "Copy a service's data, running or stopped, and verify the copy",
 		Long: "Copy the data of the service into an empty or missing folder. A running service makes the copy\n" +
 			"itself and continues; this needs an operator's token, and FOLDER is on its machine. On the same\n" +
 			"disk parts of such a copy are hard links: move it to another disk. The operator's token is not\n" +

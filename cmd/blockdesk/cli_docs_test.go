@@ -89,7 +89,7 @@ func each(cmd *cobra.Command, visit func(*cobra.Command)) {
 // cliReference writes the document: a list of commands for each group of the help.
 func cliReference(tree *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("# Commands\n\nFor operators and engineers who type commands. After reading this page you know which command does what; `blockdesk help COMMAND` explains it, with its flags and examples. The page is made by `UPDATE_GOLDEN=1 go test ./cmd/blockdesk -run TestCLIDocument`: change the help, not this file.\n\n")
+	b.WriteString("# Commands\n\nFor operators and engineers who type commands. After reading this page you know which command does what; `blockdesk help COMMAND` explains it. The page is made by `UPDATE_GOLDEN=1 go test ./cmd/blockdesk -run TestCLIDocument`: change the help, not this file.\n\n")
 	top := describe(tree)
 	b.WriteString("Every command takes these flags:\n\n")
 	writeFlags(&b, flagsHelp(tree.PersistentFlags()))

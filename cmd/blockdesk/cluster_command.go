@@ -259,7 +259,7 @@ func clusterAddCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var within time.Duration
 	var admin string
 	cmd := &cobra.Command{
-		Use: "add ID ADDRESS", Short: "Add a node to the group, and give it a vote when it has caught up", Args: cobra.ExactArgs(2),
+		Use: "add ID ADDRESS", Short: "Add a node to the group, with a vote once it is in sync", Args: cobra.ExactArgs(2),
 		Long: "Add a node, which runs with cluster.join: true and an empty data folder, at the host:port of its\n" +
 			"cluster.bind. It gets the log first without a vote, so that the group does not wait for it, and\n" +
 			"a vote once it is in sync. If that takes longer than --within it stays without a vote, and the\n" +
@@ -366,7 +366,7 @@ func (g *groupClient) addSeed(admin string) error {
 
 func clusterFinalizeCommand(s *settings, f *operatorFlags) *cobra.Command {
 	return &cobra.Command{
-		Use: "finalize", Short: "End an upgrade: let the group use what the new program brings", Args: cobra.NoArgs,
+		Use: "finalize", Short: "End an upgrade: use what the new program brings", Args: cobra.NoArgs,
 		Long: "End a rolling upgrade from release 0.1.0. Until then the group writes only what the old program\n" +
 			"reads, applies its rules, and can go back to it. Afterwards no older program can be a node of the\n" +
 			"group. The command refuses unless every node answers and has the new program; the service starts\n" +

@@ -21,7 +21,7 @@ import (
 func configCommand(s *settings) *cobra.Command {
 	var asDemo, changed bool
 	cmd := groupCommand(cobra.Command{
-		Use: "config", Short: "Show the configuration with the source of each value; check it; list the keys",
+		Use: "config", Short: "Show and check the configuration, and list its keys",
 		Long: "Show the configuration in force, a value a line, with its source: a line of the file, an\n" +
 			"environment variable, a flag, or the default. Secrets are not shown: only the host of a\n" +
 			"node's URL. See blockdesk help configuration for the order of the sources.",
@@ -123,7 +123,7 @@ func showConfig(w io.Writer, lines []settingLine, asJSON bool) error {
 func configCheckCommand(s *settings) *cobra.Command {
 	var asDemo bool
 	cmd := &cobra.Command{
-		Use: "check", Short: "Check whether a service would start with this configuration", Args: cobra.NoArgs,
+		Use: "check", Short: "Check whether a service would start with it", Args: cobra.NoArgs,
 		Long: "Check the configuration as serve does, with the participants file, certificates and the key of\n" +
 			"settlement. It starts and changes nothing. Exit code 1 if the configuration is invalid, with\n" +
 			"the key and the line. serve --check is the same.",

@@ -214,7 +214,7 @@ func inventoryCommand(s *settings) *cobra.Command {
 		Inventory string `json:"inventory"`
 	}
 	set := &cobra.Command{
-		Use: "set", Short: "Set the total inventory, including what is already sold", Args: cobra.NoArgs,
+		Use: "set", Short: "Set the total inventory, sold already included", Args: cobra.NoArgs,
 		Long:    "Set how much of a pair's base asset may be sold in total, including what is already sold and\nreserved. It is journaled with your name, and a restart does not undo it.",
 		Example: "  blockdesk inventory set --pair SLUSD/USDC --amount 5000000",
 		RunE:    operatorCommand(s, &f, func([]string) (string, any, error) { return "/desk/inventory", &in, nil }, showInventory),

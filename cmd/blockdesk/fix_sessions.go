@@ -51,7 +51,7 @@ func fixSessionCommands(s *settings) []*cobra.Command {
 		add func(*cobra.Command, *operatorFlags)
 	}{
 		{cobra.Command{
-			Use: "sessions", Short: "List the sessions: logons, sequence numbers, orders, the last refused logon", Args: cobra.NoArgs,
+			Use: "sessions", Short: "List sessions: logons, sequence numbers, orders, refused logons", Args: cobra.NoArgs,
 			Long: "List every session: whether it is logged on, since when and from where, the next sequence numbers,\n" +
 				"live orders, bytes that wait for its client, its logon options, and the last refused logon with\nthe reason. A last line says why the participants file was refused, if it was.",
 			Example: "  blockdesk fix sessions",
@@ -66,13 +66,13 @@ func fixSessionCommands(s *settings) []*cobra.Command {
 			Example: "  blockdesk fix reset-seq GUEST --force",
 		}, addFIXReset(s)},
 		{cobra.Command{
-			Use: "kick COMPID", Short: "Log a session out; its client may log on again at once", Args: cobra.ExactArgs(1),
+			Use: "kick COMPID", Short: "Log a session out; its client may come back", Args: cobra.ExactArgs(1),
 			Long: "Log a session out, with a text for its client. The client may log on again at once: to prevent it,\n" +
 				"remove its CompID from the participants file.",
 			Example: "  blockdesk fix kick GUEST --text 'please call us'",
 		}, addFIXKick(s)},
 		{cobra.Command{
-			Use: "announce TEXT", Short: "Send maintenance news (35=B) to the sessions that are logged on", Args: cobra.ExactArgs(1),
+			Use: "announce TEXT", Short: "Send maintenance news (35=B) to open sessions", Args: cobra.ExactArgs(1),
 			Long: "Send maintenance news (35=B) to all sessions that are logged on, or --to one. It is stored for a\n" +
 				"resend like a report. TEXT is 1 to 256 printable ASCII characters.",
 			Example: "  blockdesk fix announce 'restart at 18:00 UTC, two minutes'",

@@ -16,7 +16,7 @@ func keyCommand(s *settings) *cobra.Command {
 	})
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "new FILE", Short: "Create a key in a new file that only you can read, and print its address", Args: cobra.ExactArgs(1),
+			Use: "new FILE", Short: "Create a key in a new private file, and print its address", Args: cobra.ExactArgs(1),
 			Long: "Create a key in a new file that only you can read, and print its address. An existing file is not\n" +
 				"replaced. Copy the file to a safe place before the address receives money.",
 			Example: "  blockdesk key new desk.json",

@@ -51,7 +51,7 @@ type (
 
 func moneyCommand(s *settings) *cobra.Command {
 	cmd := groupCommand(cobra.Command{
-		Use: "money", Short: "List money that needs an operator, pay it back, and record what was done",
+		Use: "money", Short: "List money that needs an operator, and settle it",
 		Long: "List money that needs an operator, pay it back, and record what was done. Of these commands only\n" +
 			"money refund moves money. docs/operating.md has a procedure for each list.",
 	})
@@ -145,7 +145,7 @@ func showClaimState(w io.Writer, a *claimState) error {
 func moneyReleaseCommand(s *settings, f *operatorFlags) *cobra.Command {
 	var looked bool
 	cmd := &cobra.Command{
-		Use: "release CLAIM_ID", Short: "Release a claim whose transaction is verifiably not on the chain", Args: cobra.ExactArgs(1),
+		Use: "release CLAIM_ID", Short: "Release a claim with no transaction on the chain", Args: cobra.ExactArgs(1),
 		Long: "Release a claim that `money list` shows as doubtful: its transaction can no longer land, and the\n" +
 			"nodes cannot prove whether it has landed. First search two explorers of different operators: for\n" +
 			"the transaction's signature, and in the history of the claim's wallet for a transaction with the\n" +

@@ -19,7 +19,7 @@ func sandboxCommand(s *settings) *cobra.Command {
 	var memory, manual bool
 	o := sandbox.Options{}
 	cmd := &cobra.Command{
-		Use: "sandbox", Short: "Run the demo's local Solana chain alone, to test an integration on", Args: cobra.NoArgs,
+		Use: "sandbox", Short: "Run the demo's local Solana chain alone", Args: cobra.NoArgs,
 		Long: "Run the demo's local Solana chain alone, until Ctrl-C: real programs behind Solana's JSON-RPC,\n" +
 			"with the demo's mints, desk, treasury and wallets. Nothing on it has value. It can simulate\n" +
 			"failures: internal/sandbox/README.md has its methods, and the calls that advance slots, lose\n" +

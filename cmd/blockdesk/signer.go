@@ -25,7 +25,7 @@ func signerCommand(s *settings) *cobra.Command {
 	var key, limits string
 	var users []uint
 	cmd := &cobra.Command{
-		Use: "signer", Short: "Hold the desk's key in a process of its own, and sign over a socket", Args: cobra.NoArgs,
+		Use: "signer", Short: "Hold the desk's key, and sign over a socket", Args: cobra.NoArgs,
 		Long: `Hold the desk's key in a process of its own, and sign over a socket.
 
 The signer does not trust its callers: it signs only the desk's three kinds of transactions,

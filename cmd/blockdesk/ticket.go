@@ -34,7 +34,7 @@ func ticketCommand(s *settings) *cobra.Command {
 			func(w io.Writer, a *operator.TicketsAnswer) error { return showTickets(w, a.Tickets) }),
 	}
 	withdraw := &cobra.Command{
-		Use: "withdraw ORDER_ID", Short: "Withdraw a ticket: reserved and paid claims continue, nothing new is sold", Args: cobra.ExactArgs(1),
+		Use: "withdraw ORDER_ID", Short: "Withdraw a ticket: only reserved and paid claims continue", Args: cobra.ExactArgs(1),
 		Long:    "Withdraw a ticket for good: nothing new is sold from it. Reserved and paid claims continue.",
 		Example: "  blockdesk ticket withdraw T7",
 		RunE: operatorCommand(s, &f, func(args []string) (string, any, error) {

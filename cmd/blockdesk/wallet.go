@@ -33,7 +33,7 @@ func walletCommand(s *settings) *cobra.Command {
 	flags.StringVar(&f.chain, "chain", "", "URL of a Solana node (default: the demo's chain)")
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "sign", Short: "Sign the transaction of an answer on standard input; print the body of its submit", Args: cobra.NoArgs,
+			Use: "sign", Short: "Sign an answer's transaction on standard input; print its submit's body", Args: cobra.NoArgs,
 			Long: "Read a build or an atomic claim from standard input, add the wallet's signature to its\n" +
 				"transaction, and print the body of POST /api/v1/dvp/submit; with --json it is the member body.\nNothing is sent.",
 			Example: "  cat build.json | blockdesk wallet sign",
@@ -49,7 +49,7 @@ func walletCommand(s *settings) *cobra.Command {
 			}),
 		},
 		&cobra.Command{
-			Use: "pay", Short: "Sign the payment of a claim on standard input, send it, wait until it is final; print its signature", Args: cobra.NoArgs,
+			Use: "pay", Short: "Pay a claim on standard input, wait until it is final, print the signature", Args: cobra.NoArgs,
 			Long: "Read a claim from standard input, sign its payment, send it to the chain, wait until it is final\n" +
 				"(two minutes at most), and print the signature for verify-payment.",
 			Example: "  cat claim.json | blockdesk wallet pay",

@@ -115,7 +115,7 @@ func New(o Options) (*Server, error) {
 	registry := prometheus.NewRegistry()
 	refused := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "blockdesk_admin_connections_refused_total",
-		Help: "Connections to the admin address refused: too many were open.",
+		Help: "Connections to the admin address refused as too many.",
 	})
 	a := &Server{opts: o, started: time.Now(), passed: make([]atomic.Bool, len(o.Ready))}
 	all := append(a.opts.Desk.collectors(), a.opts.Settlement.collectors()...)

@@ -31,11 +31,11 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 			Gauge("requests_waiting", "Requests to the desk in progress.", func(n *desk.Stats) float64 { return float64(n.Waiting) }).
 			Gauge("answers_kept", "Stored answers of idempotency keys.", func(n *desk.Stats) float64 { return float64(n.Keys) }).
 			Gauge("cursor_seq", "Last command in the desk's store.", func(n *desk.Stats) float64 { return float64(n.Cursor) }).
-			Counter("busy_total", "Requests refused: too many were in progress.", func(n *desk.Stats) float64 { return float64(n.Busy) }).
+			Counter("busy_total", "Requests refused as too many.", func(n *desk.Stats) float64 { return float64(n.Busy) }).
 			Counter("timeouts_total", "Requests that timed out with an unknown outcome.", func(n *desk.Stats) float64 { return float64(n.Timeouts) }).
-			Counter("replayed_total", "Requests answered from the store by their idempotency key.", func(n *desk.Stats) float64 { return float64(n.Replayed) }).
+			Counter("replayed_total", "Requests answered by their idempotency key.", func(n *desk.Stats) float64 { return float64(n.Replayed) }).
 			Counter("conflicts_total", "Idempotency keys reused with another body.", func(n *desk.Stats) float64 { return float64(n.Conflicts) }),
-			NewFamily(prefix+"claims_total", "Claims that entered a state, replayed ones included.",
+			NewFamily(prefix+"claims_total", "Claims that entered a state, replays included.",
 				"state", prometheus.CounterValue, func(send func(string, float64)) {
 					claims := s.Stats().Claims
 					for state := rfq.ClaimReserved; state <= rfq.ClaimRefundDue; state++ {
@@ -83,7 +83,7 @@ func (s *DeskSources) priceFamilies() []prometheus.Collector {
 				}
 				return age.Seconds()
 			}),
-		family("unusable", "1 if a pair's or rail's price is missing or old: it is not quoted.",
+		family("unusable", "1 if a pair or a rail is not quoted: no price, or an old one.",
 			func(price market.USDPrice, age, maxAge time.Duration) float64 {
 				return BoolValue(price == 0 || maxAge > 0 && age > maxAge)
 			}),

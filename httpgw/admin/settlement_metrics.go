@@ -25,9 +25,9 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 	var all []prometheus.Collector
 	if s.Chain != nil {
 		all = append(all, NewMetrics(settlementPrefix, s.Chain).
-			Gauge("tracked", "Signed transactions with an outcome not known yet.", func(h *desk.ChainHealth) float64 { return float64(h.Tracked) }).
+			Gauge("tracked", "Signed transactions of yet unknown outcome.", func(h *desk.ChainHealth) float64 { return float64(h.Tracked) }).
 			Gauge("landed", "Tracked transactions in a confirmed block.", func(h *desk.ChainHealth) float64 { return float64(h.Landed) }).
-			Gauge("blockhash_age_seconds", "Age of the blockhash for the next transaction built for a client; 0: none.", func(h *desk.ChainHealth) float64 { return h.BlockhashAge.Seconds() }).
+			Gauge("blockhash_age_seconds", "Age of the blockhash for clients' next transaction; 0: none.", func(h *desk.ChainHealth) float64 { return h.BlockhashAge.Seconds() }).
 			Gauge("blockhash_slot", "Slot of that blockhash; 0: none.", func(h *desk.ChainHealth) float64 { return float64(h.BlockhashSlot) }),
 			newBalanceMetrics(func() []desk.Balance { return s.Chain().Balances }),
 			newNodeMetrics(settlementPrefix, func() []desk.ChainNode { return s.Chain().Nodes }))
@@ -39,12 +39,12 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 			Gauge("outcome_unknown", "Claims with an expired transaction of unknown outcome.", func(n *desk.MoneyCounts) float64 { return float64(n.OutcomesUnknown) }).
 			Formerly("doubtful").
 			Gauge("refunds_due", "Payments with a refund due.", func(n *desk.MoneyCounts) float64 { return float64(n.RefundsDue) }).
-			Gauge("refunds_ordered", "Payments ordered to be paid back, whose refund is not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Ordered) }).
+			Gauge("refunds_ordered", "Payments with an ordered refund that is not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Ordered) }).
 			Gauge("refunding", "Refunds permitted or sent, not final.", func(n *desk.MoneyCounts) float64 { return float64(n.Refunding) }).
 			Counter("unmatched_dropped_total", "Unmatched payments displaced by larger ones.", func(n *desk.MoneyCounts) float64 { return float64(n.Dropped) }).
 			Formerly("strays_dropped_total").
 			Counter("dust_total", "Transfers below settle.dust_usdc and settle.dust_sol, only counted.", func(n *desk.MoneyCounts) float64 { return float64(n.Dust) }).
-			Counter("worthless_tokens_total", "Transfers of tokens that are not ours, only counted.", func(n *desk.MoneyCounts) float64 { return float64(n.Foreign) }).
+			Counter("worthless_tokens_total", "Transfers of foreign tokens, only counted.", func(n *desk.MoneyCounts) float64 { return float64(n.Foreign) }).
 			Gauge("unmatched_payments", "Unresolved payments that match no claim.", func(n *desk.MoneyCounts) float64 { return float64(n.Unmatched) }).
 			Formerly("strays"))
 	}

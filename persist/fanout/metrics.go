@@ -26,7 +26,7 @@ func (p *Publisher) Metrics() []Metric {
 		counter("fanout_frames_total", "Published durable frames.", &s.Frames),
 		counter("fanout_messages_total", "Published messages of frames.", &s.Messages),
 		counter("fanout_bytes_total", "Bytes of published frames.", &s.Bytes),
-		counter("fanout_unsent_frames_total", "Frames not published: no server was connected.", &s.Unsent),
+		counter("fanout_unsent_frames_total", "Frames not published without a server.", &s.Unsent),
 		gauge("fanout_live_seq", "Last command published, or pruned before.", float64(s.LiveSeq.Load())),
 		gauge("fanout_cached_seq", "Last command acknowledged by the stream.", float64(s.StreamSeq.Load())),
 		counter("fanout_stream_acks_total", "Messages acknowledged by the stream.", &s.Acked),
@@ -35,7 +35,7 @@ func (p *Publisher) Metrics() []Metric {
 		counter("fanout_snapshot_pieces_total", "Snapshot pieces sent to followers.", &s.Pieces),
 		counter("fanout_snapshot_unanswered_total", "Requests for snapshot pieces left unanswered.", &s.Unanswered),
 		counter("fanout_queue_overflows_total", "Overflows of the queue of snapshot requests.", &s.Overflows),
-		counter("fanout_reconnects_total", "Reconnections of the leader to a NATS server.", &s.Reconnects),
+		counter("fanout_reconnects_total", "Reconnections to a NATS server.", &s.Reconnects),
 	}
 }
 
@@ -64,8 +64,8 @@ func (f *Follower) Metrics() []Metric {
 		counter("follower_stale_messages_total", "Messages from a leader of an earlier term.", &s.Stale),
 		counter("follower_foreign_frames_total", "Stream frames that do not follow what was applied.", &s.Foreign),
 		counter("follower_queue_overflows_total", "Overflows of the queue of live messages.", &s.Overflows),
-		counter("follower_snapshots_total", "Snapshots fetched from the leader.", &s.Snapshots),
+		counter("follower_snapshots_total", "Snapshots fetched.", &s.Snapshots),
 		counter("follower_snapshot_bytes_total", "Bytes of snapshots fetched.", &s.SnapshotBytes),
-		counter("follower_reconnects_total", "Reconnections of the follower to a NATS server.", &s.Reconnects),
+		counter("follower_reconnects_total", "Reconnections to a NATS server.", &s.Reconnects),
 	}
 }

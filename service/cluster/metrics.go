@@ -36,7 +36,7 @@ func (m *Node) collectors() []prometheus.Collector {
 			Counter("elections_total", "Elections of a leader seen here.", func(c *quorum.Counts) float64 { return float64(c.Elections) }).
 			Counter("terms_total", "Terms led here.", func(c *quorum.Counts) float64 { return float64(c.Terms) }).
 			Counter("commits_total", "Entries proposed here and committed.", func(c *quorum.Counts) float64 { return float64(c.Commits) }).
-			Counter("commits_failed_total", "Entries proposed here and refused, or with an unknown outcome.", func(c *quorum.Counts) float64 { return float64(c.Failed) }).
+			Counter("commits_failed_total", "Entries proposed here and refused, or of unknown outcome.", func(c *quorum.Counts) float64 { return float64(c.Failed) }).
 			Counter("frames_total", "Valid committed frames of any leader.", func(c *quorum.Counts) float64 { return float64(c.Frames) }).
 			Counter("frame_bytes_total", "Bytes of the valid committed frames.", func(c *quorum.Counts) float64 { return float64(c.Bytes) }).
 			Counter("entries_refused_total", "Committed entries that came late or out of order, of an earlier leader.", func(c *quorum.Counts) float64 { return float64(c.Refused) }).

@@ -47,7 +47,7 @@ type Config struct {
 	Engine         Engine          `yaml:"engine"`
 	Journal        Journal         `yaml:"journal"`
 	Cluster        Cluster         `yaml:"cluster" about:"with journal.kind: raft: this node of the group"`
-	Peers          []Peer          `yaml:"peers" range:"0 to 9" about:"nodes of the group, the same on every node; see below"`
+	Peers          []Peer          `yaml:"peers" range:"0 to 9" about:"the group's nodes, the same everywhere"`
 	Fanout         string          `yaml:"fanout" default:"none" words:"none,nats" about:"nats: the leader publishes durable frames to followers"`
 	NATS           NATS            `yaml:"nats" about:"with fanout: nats"`
 	FIX            FIX             `yaml:"fix"`
@@ -55,17 +55,17 @@ type Config struct {
 	History        History         `yaml:"history" about:"trades and candles"`
 	HTTP           HTTP            `yaml:"http" about:"rate limits"`
 	Operator       Operator        `yaml:"operator" about:"the service's operator, in documents"`
-	Tokens         []Token         `yaml:"tokens" about:"tokens in documents; see below"`
+	Tokens         []Token         `yaml:"tokens" about:"tokens in documents"`
 	Risk           Risk            `yaml:"risk" about:"defaults of a participant's limits on an instrument"`
 	TrustedProxies []string        `yaml:"trusted_proxies" form:"proxy" is:"own" about:"proxies with a trusted X-Forwarded-For"`
 	Instruments    []Instrument    `yaml:"instruments" range:"1 to 10000" about:"more may be added at the end"`
 	RFQ            RFQ             `yaml:"rfq" about:"the desk"`
-	Prices         Prices          `yaml:"prices" range:"0 to 64" about:"sources of dollar prices, by asset; see below"`
+	Prices         Prices          `yaml:"prices" range:"0 to 64" about:"sources of dollar prices, by asset"`
 	Chain          Chain           `yaml:"chain" about:"without nodes claims answer CHAIN_UNAVAILABLE"`
 	Settle         Settle          `yaml:"settle"`
 	Mirror         Mirror          `yaml:"mirror" about:"without pairs nothing is read"`
-	Operators      []OperatorToken `yaml:"operators" range:"0 to 128" about:"none: serve makes one; see below"`
-	Groups         []Group         `yaml:"groups" range:"0 to 63" about:"groups that split the instruments, the same in all processes; see below"`
+	Operators      []OperatorToken `yaml:"operators" range:"0 to 128" about:"none: serve makes one"`
+	Groups         []Group         `yaml:"groups" range:"0 to 63" about:"groups that split the instruments, the same everywhere"`
 	Routing        Routing         `yaml:"routing" about:"between groups"`
 	// allInstruments are those of all groups, set by SelectGroup.
 	allInstruments []Instrument
@@ -99,7 +99,7 @@ type URLs struct {
 // Durability says when a command counts as durable.
 type Durability struct {
 	Mode       string `yaml:"mode" default:"sync" words:"sync,interval,quorum" about:"sync: acknowledged means on disk; interval: written, a power failure may lose interval_ms; quorum: on the disks of a majority"`
-	IntervalMS int    `yaml:"interval_ms" default:"5" range:"1 to 1000" unit:"ms" about:"most that a power failure loses in mode interval"`
+	IntervalMS int    `yaml:"interval_ms" default:"5" range:"1 to 1000" unit:"ms" about:"in mode interval"`
 }
 
 // Engine sizes the engine.
@@ -365,7 +365,7 @@ type Mirror struct {
 	ReachDays       int          `yaml:"reach_days" default:"8" range:"0 to 36500" unit:"days" about:"days of swaps read at first, 8 at least; 0: since the pool's beginning"`
 	RecordEveryS    int          `yaml:"record_every_s" default:"21600" range:"1 to 2592000" unit:"s" about:"between recorded snapshots; the newest 1,000 are kept"`
 	ClockToleranceS int          `yaml:"clock_tolerance_s" default:"60" range:"1 to 3600" unit:"s" about:"a node with a larger difference from our clock is ignored"`
-	Pairs           []MirrorPair `yaml:"pairs" range:"0 to 64" about:"see below"`
+	Pairs           []MirrorPair `yaml:"pairs" range:"0 to 64" about:"sources of mirrored instruments"`
 }
 
 // MirrorPair names the on-chain sources of one mirrored instrument.

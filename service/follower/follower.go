@@ -182,7 +182,7 @@ func (f *Follower) serve(ctx context.Context, replica *engine.Replica) (err erro
 func (f *Follower) metrics() prometheus.Collector {
 	return metrics.Fanout(func() []fanout.Metric {
 		return append(f.follower.Metrics(), fanout.Metric{
-			Name: "follower_rejoins_total", Help: "Times the follower joined again with a snapshot.",
+			Name: "follower_rejoins_total", Help: "Times it joined again with a snapshot.",
 			Value: float64(f.rejoins.Load()),
 		})
 	})

@@ -52,7 +52,7 @@ func Engine(read func() engine.Stats) prometheus.Collector {
 		Gauge("durable_seq", "Last durable command. Later ones are not published yet.", func(s *engine.Stats) float64 { return float64(s.Durable) }).
 		Gauge("ingress_ring_commands", "Commands in the ingress ring, not applied or not durable yet.", func(s *engine.Stats) float64 { return float64(s.Ingress) }).
 		Gauge("ingress_ring_capacity_commands", "Capacity of the ingress ring (engine.ingress_size). Full, it refuses commands.", func(s *engine.Stats) float64 { return float64(s.IngressSize) }).
-		Gauge("egress_ring_events", "Events in the egress ring not released by every consumer.", func(s *engine.Stats) float64 { return float64(s.Egress) }).
+		Gauge("egress_ring_events", "Events in the egress ring not released by all.", func(s *engine.Stats) float64 { return float64(s.Egress) }).
 		Gauge("egress_ring_capacity_events", "Capacity of the egress ring (engine.egress_size). Full, it waits for its slowest consumer.", func(s *engine.Stats) float64 { return float64(s.EgressSize) }).
 		Counter("commands_refused_total", "Commands refused by the engine: ring full, read-only, or stopped.", func(s *engine.Stats) float64 { return float64(s.Refused) }).
 		Gauge("read_only", "1 while orders are refused: the journal cannot write.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Failed != nil) }).
@@ -73,7 +73,7 @@ func ConsumerLags(read func() engine.Stats) prometheus.Collector {
 func Journal(read func() persist.Health) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_", read).
 		Gauge("journal_epoch", "Starts of the journal. It rises with each restart.", func(h *persist.Health) float64 { return float64(h.Epoch) }).
-		Gauge("journal_failed", "1 after a failed write to the journal: read-only until a restart.", func(h *persist.Health) float64 { return admin.BoolValue(h.Failed != nil) }).
+		Gauge("journal_failed", "1 after a failed journal write: read-only until a restart.", func(h *persist.Health) float64 { return admin.BoolValue(h.Failed != nil) }).
 		Gauge("disk_free_ratio", "Free share of the journal's disk.", func(h *persist.Health) float64 { return float64(h.FreePercent) / 100 }).
 		Gauge("disk_low", "1 while the disk is nearly full: only cancels are admitted.", func(h *persist.Health) float64 { return admin.BoolValue(h.DiskLow) }).
 		Gauge("snapshot_seq", "Position of the newest snapshot.", func(h *persist.Health) float64 { return float64(h.SnapshotSeq) }).
@@ -95,7 +95,7 @@ type syncTimes struct{ read func() persist.Stats }
 
 func (syncTimes) desc() *prometheus.Desc {
 	return prometheus.NewDesc("blockdesk_journal_sync_seconds",
-		"Time from a write to the journal until it is on disk. In mode sync every order waits for it.", nil, nil)
+		"Time until a write to the journal is on disk. In mode sync every order waits for it.", nil, nil)
 }
 
 // Describe implements prometheus.Collector.
@@ -127,7 +127,7 @@ func Feed(read func() feed.Stats) prometheus.Collector {
 		Counter("feed_collapsed_total", "Snapshots sent to slow connections in place of pending updates.", func(s *feed.Stats) float64 { return float64(s.Collapsed) }).
 		Counter("feed_overruns_total", "Times a shard of the feed was too far behind and continued with snapshots: too little CPU.", func(s *feed.Stats) float64 { return float64(s.Overruns) }).
 		Counter("feed_connections_refused_total", "WebSockets and streams refused by a limit (feed.connections_per_ip, feed.max_connections).", func(s *feed.Stats) float64 { return float64(s.Refused) }).
-		Counter("ws_slow_consumers_total", "WebSocket and event-stream connections closed as too slow.", func(s *feed.Stats) float64 { return float64(s.SlowConsumers) })
+		Counter("ws_slow_consumers_total", "WebSockets and event streams closed as too slow.", func(s *feed.Stats) float64 { return float64(s.SlowConsumers) })
 }
 
 // History returns the metrics of the archive of trades and candles.
@@ -152,23 +152,23 @@ func FIX(read func() fixgw.Stats) prometheus.Collector {
 		Counter("rate_limited_total", "Messages refused above fix.messages_per_second.", func(s *fixgw.Stats) float64 { return float64(s.RateLimited) }).
 		Counter("overloaded_total", "Messages refused: the engine's ring was full.", func(s *fixgw.Stats) float64 { return float64(s.Overloaded) }).
 		Counter("logouts_total", "Sessions logged out by the service.", func(s *fixgw.Stats) float64 { return float64(s.Kicked) }).
-		Counter("logons_refused_total", "Logons refused; `blockdesk fix sessions` has the reasons.", func(s *fixgw.Stats) float64 { return float64(s.RefusedLogons) }).
-		Counter("connections_refused_total", "FIX connections refused: too many were open.", func(s *fixgw.Stats) float64 { return float64(s.RefusedConns) }).
+		Counter("logons_refused_total", "Refused logons; `blockdesk fix sessions` has the reasons.", func(s *fixgw.Stats) float64 { return float64(s.RefusedLogons) }).
+		Counter("connections_refused_total", "FIX connections refused as too many.", func(s *fixgw.Stats) float64 { return float64(s.RefusedConns) }).
 		Counter("lost_events_total", "Reports for sessions no longer configured.", func(s *fixgw.Stats) float64 { return float64(s.LostEvents) }).
-		Counter("market_data_conflated_total", "FIX market data updates replaced by a snapshot for a slow client.", func(s *fixgw.Stats) float64 { return float64(s.ConflatedUpdates) }).
-		Counter("market_data_trades_dropped_total", "Trades dropped from FIX market data for a client far behind.", func(s *fixgw.Stats) float64 { return float64(s.DroppedTrades) }).
+		Counter("market_data_conflated_total", "FIX market data updates replaced by a snapshot for slow clients.", func(s *fixgw.Stats) float64 { return float64(s.ConflatedUpdates) }).
+		Counter("market_data_trades_dropped_total", "Trades dropped from FIX market data for slow clients.", func(s *fixgw.Stats) float64 { return float64(s.DroppedTrades) }).
 		Counter("unlogged_messages_total", "Messages missing in the FIX message log: full queue.", func(s *fixgw.Stats) float64 { return float64(s.UnloggedMessages) })
 }
 
 // Broadcast returns the metrics of the transactions that the desk sends.
 func Broadcast(read func() broadcast.Stats) prometheus.Collector {
 	return admin.NewMetrics("blockdesk_settlement_", read).
-		Counter("sends_total", "Sends of a signed transaction to a node, repetitions included.", func(s *broadcast.Stats) float64 { return float64(s.Sends) }).
+		Counter("sends_total", "Sends of a signed transaction, repetitions included.", func(s *broadcast.Stats) float64 { return float64(s.Sends) }).
 		Counter("send_errors_total", "Sends refused by a node.", func(s *broadcast.Stats) float64 { return float64(s.SendErrors) }).
 		Counter("finalized_total", "Signed transactions final on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Finalized) }).
 		Counter("failed_total", "Signed transactions failed on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Failed) }).
 		Counter("expired_total", "Signed transactions not landed before their last block.", func(s *broadcast.Stats) float64 { return float64(s.Expired) }).
-		Counter("given_up_total", "Signed transactions with an outcome decided by an operator.", func(s *broadcast.Stats) float64 { return float64(s.GivenUp) })
+		Counter("given_up_total", "Signed transactions decided by an operator.", func(s *broadcast.Stats) float64 { return float64(s.GivenUp) })
 }
 
 // Fanout returns the metrics of the fan-out, which names them without the prefix of the
