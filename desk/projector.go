@@ -456,7 +456,7 @@ func (f *projector) prune() error {
 	var last []byte
 	err := kv.Each(f.desk.store, f.pruneFrom, []byte{keyAge + 1}, func(key, _ []byte) error {
 		if len(key) != ageKeySize {
-			return fmt.Errorf("%w: the key %x of an answer's age", ErrLayout, key)
+			return fmt.Errorf("%w: the key %x in the index of answers by age", ErrLayout, key)
 		}
 		at := int64(binary.BigEndian.Uint64(key[1:]))
 		if budget == 0 || !f.overLimit() && !f.expired(at) {

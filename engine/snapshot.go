@@ -9,7 +9,7 @@ import (
 	"blockdesk/market"
 )
 
-// A State's snapshot, version 2, 3 or 4: exactly what later commands depend on, in one
+// A State's snapshot, version 2 to 5: exactly what later commands depend on, in one
 // canonical order, so that equal states have equal bytes with both book implementations.
 // Little-endian; unnamed bytes are zero; no checksum, because persist adds one.
 //
@@ -98,7 +98,7 @@ const (
 	// stateVersion2 lacks mirrored instruments too.
 	stateVersion2 = 2
 
-	// flagInSlices: orders end in slices.
+	// flagInSlices: many orders end in slices (State rule 8).
 	flagInSlices = 1
 
 	stateHeaderSize       = 48

@@ -16,7 +16,7 @@ type Ratio struct{ up, down [4]uint64 }
 func NewRatio(up, down []uint64, exp10 int) (Ratio, error) {
 	r := Ratio{[4]uint64{1, 1, 1, 1}, [4]uint64{1, 1, 1, 1}}
 	if copy(r.up[:2], up) < len(up) || copy(r.down[:2], down) < len(down) {
-		return Ratio{}, fmt.Errorf("a ratio of %d factors to %d: %w", len(up), len(down), ErrOverflow)
+		return Ratio{}, fmt.Errorf("a ratio with %d factors in the numerator and %d in the denominator: %w", len(up), len(down), ErrOverflow)
 	}
 	if exp10 > MaxRatioExponent || exp10 < -MaxRatioExponent {
 		return Ratio{}, fmt.Errorf("a ratio times 10^%d: %w", exp10, ErrOverflow)

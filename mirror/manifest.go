@@ -20,7 +20,7 @@ import (
 //	256 nodes of 80 bytes, addressed by their offset from here
 //
 // A node: u32 left ‖ u32 right ‖ u32 parent ‖ u8 colour ‖ u8 kind ‖ 2 bytes, then,
-// in an order, u128 price × 10^18 in quote atoms a base atom ‖ u64 base atoms ‖
+// if the node holds an order, u128 price × 10^18 in quote atoms a base atom ‖ u64 base atoms ‖
 // u64 sequence ‖ u32 trader ‖ u32 last valid slot, 0 for ever ‖ u8 is a bid ‖ u8
 // type. Both sides' trees have the best order rightmost.
 //

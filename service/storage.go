@@ -72,7 +72,7 @@ type Journal interface {
 // Store is a store of the service: persist.KV, or a replicated store.
 type Store interface {
 	kv.Store
-	// Failed returns why the store no longer writes; nil if it does.
+	// Failed returns why the store no longer writes; nil while it writes.
 	Failed() error
 }
 

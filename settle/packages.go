@@ -32,9 +32,10 @@ type packages struct {
 
 // Package returns what the client signs to settle a claim that has just been
 // reserved: the wallet's payment, or, of an atomic claim, both legs in one
-// transaction, whose fee payer pays; 0 is desk.DeskPays. The first transaction package of a
-// claim is stored until FreshPackage replaces it, whatever payer later calls name. Package does not sign,
-// and needs the chain only for a blockhash, which is usually cached.
+// transaction. payer is the party that pays the atomic transaction's fee; 0 is
+// desk.DeskPays. The first transaction package of a claim is stored until FreshPackage
+// replaces it, even if a later call names another payer. Package does not sign, and needs
+// the chain only for a blockhash, which is usually cached.
 //
 // Errors: *[desk.Refusal] with RefusalExpired if the claim's time was up before it had
 // a transaction package, or with RefusalUnbuildable, after which the claim is released; [ErrNotReady]; [ErrChain]; ctx.Err(); errors

@@ -192,7 +192,7 @@ func (r *refundOrders) recordRefund(end *broadcast.Result) error {
 		}
 		err := r.store.Refunds.End(end.Hash, state, r.now())
 		if errors.Is(err, store.ErrConflict) {
-			r.log.Error("another end of this refund is already stored: it stays", "refund", end.Hash.String(), "end", end.End.String())
+			r.log.Error("another outcome of this refund is already stored and stays", "refund", end.Hash.String(), "end", end.End.String())
 			err = nil
 		}
 		if err != nil {

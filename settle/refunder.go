@@ -231,7 +231,7 @@ func (r *refundOrders) done(payment solana.Signature) {
 		return
 	}
 	if err := r.store.Refunds.DropOrder(payment); err != nil {
-		r.log.Warn("deleting the order of a refund failed", "payment", payment.String(), "error", err)
+		r.log.Warn("deleting an operator's order to pay back a payment failed", "payment", payment.String(), "error", err)
 	}
 }
 

@@ -29,7 +29,7 @@ func (r *resumer) resume(c *rfq.Claim, kind cosign.Kind, lastValid uint64) error
 	case err != nil:
 		return err
 	case newest != nil && newest.ChangedAt > c.ChangedAt:
-		return nil // its newest record makes the next job
+		return nil // the claim has changed since c was read: a job of its newest record resumes it
 	}
 	t, ok, err := r.store.Transaction(c.ID, c.Proof)
 	switch {

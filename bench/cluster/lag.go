@@ -155,8 +155,8 @@ const lagUnshown = 100
 
 func judgeLag(b *clusterBench, atLeader, atFollower *viewWatch, gaps uint64) {
 	name := fmt.Sprintf("view, %d/s: ", lagRate)
-	mine := &bench.Series{Name: name + "due to the leader's", Hist: bench.NewHistogram()}
-	theirs := &bench.Series{Name: name + "due to the follower's", Hist: bench.NewHistogram()}
+	mine := &bench.Series{Name: name + "due time to the leader's", Hist: bench.NewHistogram()}
+	theirs := &bench.Series{Name: name + "due time to the follower's", Hist: bench.NewHistogram()}
 	behind := &bench.Series{Name: name + "the leader's to the follower's", Hist: bench.NewHistogram()}
 	leader, follower := atLeader.lap.Load(), atFollower.lap.Load()
 	for i := range int(leader.shown.Load()) {
@@ -173,8 +173,8 @@ func judgeLag(b *clusterBench, atLeader, atFollower *viewWatch, gaps uint64) {
 	b.report.Ratios = append(b.report.Ratios,
 		bench.Ratio{Name: "the follower's view behind the leader's, p50, ms", Value: ms(behind.Summary.P50), Goal: ms(int64(goalViewLag)), AtMost: true},
 		bench.Ratio{Name: "the follower's view behind the leader's, p99, ms", Value: ms(behind.Summary.P99)},
-		bench.Ratio{Name: "due to the follower's view, p50, ms", Value: ms(theirs.Summary.P50), Goal: ms(int64(goalViewLag)), AtMost: true},
-		bench.Ratio{Name: "due to the follower's view / due to the leader's, p50", Value: float64(theirs.Summary.P50) / float64(mine.Summary.P50)},
+		bench.Ratio{Name: "due time to the follower's view, p50, ms", Value: ms(theirs.Summary.P50), Goal: ms(int64(goalViewLag)), AtMost: true},
+		bench.Ratio{Name: "due time to the follower's view / to the leader's, p50", Value: float64(theirs.Summary.P50) / float64(mine.Summary.P50)},
 	)
 	b.report.Notes = append(b.report.Notes, fmt.Sprintf(
 		"view: open loop for %d s, from when a command was due; journal mode sync, frames over the embedded server, a feed on each side, all in this process; %d gaps; what changes no view counts with the next that does",

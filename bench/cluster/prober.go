@@ -45,7 +45,7 @@ type prober struct {
 	calm  *bench.Series // of every order but the first at a node, and the one that a kill cut off
 }
 
-// run orders until ctx ends.
+// run sends orders until ctx ends.
 func (p *prober) run(ctx context.Context) error {
 	for i := 0; ctx.Err() == nil; i++ {
 		addr := p.addrs[i%len(p.addrs)]
@@ -86,7 +86,7 @@ func (p *prober) order(ctx context.Context, c *fixclient.Client, addr string) er
 	}
 	return c.Run(ctx, func(m *fixclient.Message) error {
 		if m.Type() != "8" || string(m.Get(11)) != id {
-			return nil // of an order before, or its end
+			return nil // a report of an earlier order, or of this one's end
 		}
 		if string(m.Get(150)) == "8" {
 			return fmt.Errorf("order %s refused: %s", id, m.Get(58))

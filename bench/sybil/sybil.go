@@ -110,7 +110,7 @@ func (o Benchmark) Run(ctx context.Context) (_ *bench.Report, err error) {
 		fmt.Sprintf("%d client addresses with %d fresh wallets for %v: %d claims granted, %d refused by the desk, %d by the limits of requests",
 			o.Clients, o.Keys, o.Duration, a.granted, a.refused, a.limited),
 		"limits are the defaults: 25,000 USD an address, 30 % of what claims with proof have left, 45 s without a payment and 30 s of grace",
-		"the share is that of the clients' own record of what they were granted, until it ends and the grace is over")
+		"the share is computed from the clients' own record: each granted claim counts until its end and the grace after it")
 	return a.r, nil
 }
 

@@ -88,7 +88,7 @@ func moneyListCommand(s *settings, f *operatorFlags) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&kind, "kind", "", "one list: "+strings.Join([]string{moneyFailing, moneyOutcomeUnknown, moneyRefunds, moneyRefunding, moneyUnmatched, moneyRefunded}, ", "))
 	flags.StringVar(&after, "after", "", "continue a list of this kind after this item")
-	flags.IntVar(&limit, "limit", 0, "most items of a list (default: the service's)")
+	flags.IntVar(&limit, "limit", 0, "list at most this many items (default: the service's limit)")
 	return cmd
 }
 

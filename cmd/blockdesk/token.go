@@ -81,7 +81,7 @@ func tokenListCommand(s *settings, f *operatorFlags) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&all, "all", false, "expired and revoked tokens too, as long as they are stored")
 	flags.StringVar(&after, "after", "", "continue a list after this item")
-	flags.IntVar(&limit, "limit", 0, "most tokens (default: the service's)")
+	flags.IntVar(&limit, "limit", 0, "list at most this many tokens (default: the service's limit)")
 	return cmd
 }
 

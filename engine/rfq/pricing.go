@@ -100,8 +100,8 @@ func (o *pricing) checkAnchor(p *Pair) refusal {
 	return refusal{}
 }
 
-// checkCorridor checks that ref lies within p's corridor. The limit is the bound that it
-// passes.
+// checkCorridor checks that ref lies within p's corridor. The refusal's limit is the bound
+// that ref is beyond.
 func checkCorridor(p *Pair, ref market.USDPrice) refusal {
 	lowest, highest := Corridor(p)
 	switch {

@@ -63,7 +63,8 @@ func (r *PostTicket) apply(m *Machine) refusal {
 	return refusal{}
 }
 
-// checkCapacity checks that c is lowest..MaxCapacity. The limit is the bound that it passes.
+// checkCapacity checks that c is lowest..MaxCapacity. The refusal's limit is the bound that
+// c is beyond.
 func checkCapacity(c, lowest market.USD) refusal {
 	switch {
 	case c < lowest:

@@ -28,7 +28,7 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 			Gauge("tracked", "Signed transactions of yet unknown outcome.", func(h *desk.ChainHealth) float64 { return float64(h.Tracked) }).
 			Gauge("landed", "Tracked transactions in a confirmed block.", func(h *desk.ChainHealth) float64 { return float64(h.Landed) }).
 			Gauge("blockhash_age_seconds", "Age of the blockhash for clients' next transaction; 0: none.", func(h *desk.ChainHealth) float64 { return h.BlockhashAge.Seconds() }).
-			Gauge("blockhash_slot", "Slot of that blockhash; 0: none.", func(h *desk.ChainHealth) float64 { return float64(h.BlockhashSlot) }),
+			Gauge("blockhash_slot", "Slot of the blockhash for clients' next transaction; 0: none.", func(h *desk.ChainHealth) float64 { return float64(h.BlockhashSlot) }),
 			newBalanceMetrics(func() []desk.Balance { return s.Chain().Balances }),
 			newNodeMetrics(settlementPrefix, func() []desk.ChainNode { return s.Chain().Nodes }))
 	}
@@ -51,9 +51,9 @@ func (s *SettlementSources) collectors() []prometheus.Collector {
 	if s.SignerLimits != nil {
 		all = append(all, newLabelled("blockdesk_signer_", "limit", s.SignerLimits, func(l *desk.SignerLimit) string { return l.Name }).
 			Gauge("hour_used_atoms", "Atoms that the signer has signed away in the last hour.", func(l *desk.SignerLimit) float64 { return float64(l.Hour) }).
-			Gauge("hour_max_atoms", "Most atoms that the signer signs away in an hour.", func(l *desk.SignerLimit) float64 { return float64(l.MaxHour) }).
+			Gauge("hour_max_atoms", "Limit of the atoms that the signer signs away in an hour.", func(l *desk.SignerLimit) float64 { return float64(l.MaxHour) }).
 			Gauge("day_used_atoms", "Atoms that the signer has signed away in the last day.", func(l *desk.SignerLimit) float64 { return float64(l.Day) }).
-			Gauge("day_max_atoms", "Most atoms that the signer signs away in a day.", func(l *desk.SignerLimit) float64 { return float64(l.MaxDay) }))
+			Gauge("day_max_atoms", "Limit of the atoms that the signer signs away in a day.", func(l *desk.SignerLimit) float64 { return float64(l.MaxDay) }))
 	}
 	if s.Tokens != nil {
 		all = append(all, NewMetrics(settlementPrefix, s.Tokens).

@@ -36,7 +36,7 @@ func main() {
 	flag.IntVar(&o.runs, "n", 1, "how often the suite runs")
 	flag.IntVar(&o.load, "load", 0, "busy processes beside it")
 	flag.IntVar(&o.cores, "cores", 0, "processors for the tests and the load; 0: all")
-	flag.BoolVar(&o.shuffle, "shuffle", false, "a new order of the tests each run")
+	flag.BoolVar(&o.shuffle, "shuffle", false, "run the tests in another order each time")
 	flag.Parse()
 	o.args = flag.Args()
 	if *burn {

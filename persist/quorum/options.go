@@ -28,7 +28,7 @@ const (
 
 // Subfolders of Options.Dir.
 const (
-	logFolder    = "raft" // the log, its mark, and raft's snapshots
+	logFolder    = "raft" // the log, its high-water mark, and raft's snapshots
 	storesFolder = "stores"
 )
 

@@ -18,7 +18,7 @@ import (
 )
 
 // ErrRecoverAfterAppend refuses a Recover after the first Append.
-var ErrRecoverAfterAppend = errors.New("quorum: the term's journal has begun")
+var ErrRecoverAfterAppend = errors.New("quorum: Recover was called after the term's first Append")
 
 // DeposedError says that a term is over and which node leads. It wraps ErrDeposed and,
 // in Err, what ended the term. Commands under way then may be committed or not; the
@@ -130,7 +130,7 @@ func (n *Node) begin(r *raft.Raft) (*Term, error) {
 	}
 	b, ok := got.(termStarted)
 	if !ok {
-		return nil, fmt.Errorf("quorum: the start of a term returned %T instead of its beginning", got)
+		return nil, fmt.Errorf("quorum: the entry that starts a term returned %T, want termStarted", got)
 	}
 	if err := n.beginFormat(b); err != nil {
 		return nil, err

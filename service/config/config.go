@@ -167,12 +167,12 @@ type NATS struct {
 	PasswordFile    string   `yaml:"password_file" form:"file" needs:"user" is:"own" about:"its password"`
 	CredentialsFile string   `yaml:"credentials_file" form:"file" is:"own" about:".creds file, in place of user"`
 	TLSCAFile       string   `yaml:"tls_ca_file" form:"file" is:"own" about:"authority of the servers' certificates, PEM; empty: no TLS"`
-	TLSCertFile     string   `yaml:"tls_cert_file" form:"file" needs:"tls_key_file,tls_ca_file" is:"own" about:"our certificate, PEM, if they want one"`
+	TLSCertFile     string   `yaml:"tls_cert_file" form:"file" needs:"tls_key_file,tls_ca_file" is:"own" about:"our certificate, PEM, if the servers require one"`
 	TLSKeyFile      string   `yaml:"tls_key_file" form:"file" needs:"tls_cert_file" is:"own" about:"its key, PEM"`
 	StreamMiB       int      `yaml:"stream_mib" default:"1024" range:"16 to 1048576" unit:"MiB" about:"frames kept for followers that start or fell behind"`
 	StreamReplicas  int      `yaml:"stream_replicas" default:"1" range:"1 to 5" unit:"servers" about:"1, 3 or 5"`
 	MaxStaleMS      int      `yaml:"max_stale_ms" default:"2000" range:"300 to 600000" unit:"ms" about:"a ready follower is behind by at most this"`
-	MaxBehindMS     int      `yaml:"max_behind_ms" default:"10000" range:"300 to 600000" unit:"ms" about:"behind for longer it serves nothing until in sync; at least max_stale_ms"`
+	MaxBehindMS     int      `yaml:"max_behind_ms" default:"10000" range:"300 to 600000" unit:"ms" about:"a follower that is behind for longer serves nothing until it is in sync; at least max_stale_ms"`
 }
 
 // FIX configures the FIX gateway.
@@ -240,7 +240,7 @@ type Token struct {
 // Risk holds the default limits, for each participant and instrument.
 type Risk struct {
 	MaxQty        string `yaml:"max_qty" default:"10000000" unit:"base units" form:"decimal" about:"largest order; empty: any"`
-	MaxNotional   string `yaml:"max_notional" default:"10000000" unit:"quote units" form:"decimal" about:"its largest value; empty: any"`
+	MaxNotional   string `yaml:"max_notional" default:"10000000" unit:"quote units" form:"decimal" about:"largest value of an order; empty: any"`
 	MaxOpenOrders int    `yaml:"max_open_orders" default:"10000" range:"0 to 16777216" unit:"orders" about:"live orders; 0: any"`
 	BandBps       int    `yaml:"band_bps" default:"5000" range:"0 to 10000" unit:"bps" about:"how far from the last trade or the mid; 0: no band"`
 }
@@ -270,8 +270,8 @@ type RFQ struct {
 	// The limits of claims without a proof of the wallet's key.
 	UnprovenTTLS     int          `yaml:"unproven_ttl_s" default:"45" range:"1 to 86400" unit:"s" about:"claim_ttl_s of a claim without proof of its wallet, until its payment is seen"`
 	UnprovenUSDPerIP string       `yaml:"unproven_usd_per_ip" default:"25000" unit:"USD" form:"USD amount" about:"most that a client IP may reserve without proof; 0: proof needed"`
-	UnprovenShareBps int          `yaml:"unproven_share_bps" default:"3000" range:"0 to 10000" unit:"bps" about:"most of all claims without proof, of what those with proof leave of a tranche and of the inventory"`
-	DustUSDC         string       `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"a payment's larger surplus is due for refund; small transfers: settle.dust_usdc"`
+	UnprovenShareBps int          `yaml:"unproven_share_bps" default:"3000" range:"0 to 10000" unit:"bps" about:"limit of all claims without proof together: a share of what claims with proof leave of a tranche and of the inventory"`
+	DustUSDC         string       `yaml:"dust_usdc" default:"0.01" unit:"USDC" form:"dust USDC" about:"a payment's surplus above this is due for refund; small transfers: settle.dust_usdc"`
 	DustSOL          string       `yaml:"dust_sol" default:"0.0001" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
 	FeeBps           int          `yaml:"fee_bps" default:"500" range:"0 to 9999" unit:"bps" about:"fee, included in the payment"`
 	WalletClaims     int          `yaml:"wallet_claims" default:"8" range:"1 to 65535" unit:"claims" about:"reserved claims of a wallet"`
@@ -352,7 +352,7 @@ type Settle struct {
 	PollMS          int    `yaml:"poll_ms" default:"400" range:"50 to 10000" unit:"ms" about:"between checks of sent transactions"`
 	WatchMS         int    `yaml:"watch_ms" default:"5000" range:"100 to 600000" unit:"ms" about:"between searches for unreported payments"`
 	ClockToleranceS int    `yaml:"clock_tolerance_s" default:"300" range:"0 to 3600" unit:"s" about:"how far the chain's clock may be behind"`
-	DustUSDC        string `yaml:"dust_usdc" default:"1" unit:"USDC" form:"dust USDC" about:"smaller transfers are only counted, unless a whole payment; surplus: rfq.dust_usdc"`
+	DustUSDC        string `yaml:"dust_usdc" default:"1" unit:"USDC" form:"dust USDC" about:"smaller transfers are only counted, unless they pay a claim in full; surplus: rfq.dust_usdc"`
 	DustSOL         string `yaml:"dust_sol" default:"0.005" unit:"SOL" form:"dust SOL" about:"the same of SOL"`
 }
 

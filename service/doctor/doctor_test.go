@@ -32,7 +32,7 @@ func TestJudgements(t *testing.T) {
 		"enough space":         {judgeSpace(50, 10), OK, "50 %"},
 		"little space":         {judgeSpace(19, 10), Warning, "19 %"},
 		"too little space":     {judgeSpace(9, 10), Problem, "only cancels"},
-		"a fast disk":          {judgeSync([]time.Duration{1000, 2000, 3000}, "sync"), OK, "2µs in the middle, 3µs"},
+		"a fast disk":          {judgeSync([]time.Duration{1000, 2000, 3000}, "sync"), OK, "median 2µs, worst 3µs"},
 		"a slow disk":          {judgeSync([]time.Duration{1, slowSync + 1, slowSync + 2}, "sync"), Warning, "10ms"},
 		"a disk that stalls":   {judgeSync([]time.Duration{1, 2, stalledSync + 1}, "interval"), Warning, "200ms"},
 		"enough files":         {judgeFiles(100, 100), OK, "100"},

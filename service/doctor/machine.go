@@ -131,7 +131,7 @@ func judgeSync(times []time.Duration, mode string) Finding {
 	middle, worst := times[len(times)/2], times[len(times)-1]
 	f := Finding{
 		Check: "disk sync", State: OK,
-		Text: fmt.Sprintf("%v in the middle, %v at worst, of %d writes", middle.Round(time.Microsecond), worst.Round(time.Microsecond), len(times)),
+		Text: fmt.Sprintf("median %v, worst %v, of %d writes", middle.Round(time.Microsecond), worst.Round(time.Microsecond), len(times)),
 	}
 	if middle > slowSync || worst > stalledSync {
 		f.State = Warning

@@ -145,7 +145,7 @@ func FIX(read func() fixgw.Stats) prometheus.Collector {
 		Gauge("live_orders", "Orders of FIX sessions resting in a book.", func(s *fixgw.Stats) float64 { return float64(s.LiveOrders) }).
 		Gauge("subscriptions", "Market data subscriptions over FIX.", func(s *fixgw.Stats) float64 { return float64(s.Subscriptions) }).
 		Gauge("cursor_seq", "Last command reported by the FIX gateway.", func(s *fixgw.Stats) float64 { return float64(s.Cursor) }).
-		Counter("messages_received_total", "Messages that reached a session.", func(s *fixgw.Stats) float64 { return float64(s.MessagesIn) }).
+		Counter("messages_received_total", "Messages received by sessions.", func(s *fixgw.Stats) float64 { return float64(s.MessagesIn) }).
 		Counter("messages_sent_total", "Application messages sent.", func(s *fixgw.Stats) float64 { return float64(s.MessagesOut) }).
 		Counter("rejects_total", "Rejected messages of clients.", func(s *fixgw.Stats) float64 { return float64(s.Rejects) }).
 		Counter("duplicates_total", "Orders with a repeated ClOrdID, answered by the first report.", func(s *fixgw.Stats) float64 { return float64(s.Duplicates) }).

@@ -143,7 +143,7 @@ func eachIssue(store kv.Reader, lo int64, f func(*issue) error) error {
 		at, ok := parseTokenKey(key)
 		i, whole := parseIssue(at, value)
 		if !ok || !whole {
-			return fmt.Errorf("%w: the issue under the key %x has %d bytes", ErrLayout, key, len(value))
+			return fmt.Errorf("%w: the issued token's record under the key %x has %d bytes", ErrLayout, key, len(value))
 		}
 		return f(&i)
 	})
@@ -155,7 +155,7 @@ func readIssue(kv kv.Store, at int64) (i issue, ok bool, err error) {
 		return issue{}, false, err
 	}
 	if i, ok = parseIssue(at, value); !ok {
-		return issue{}, false, fmt.Errorf("%w: an issue of %d bytes", ErrLayout, len(value))
+		return issue{}, false, fmt.Errorf("%w: an issued token's record of %d bytes", ErrLayout, len(value))
 	}
 	return i, true, nil
 }

@@ -60,7 +60,7 @@ var (
 	// ErrOutcomeKnown means that an operator may not end the transaction: it is not
 	// tracked, or it ends by itself.
 	ErrOutcomeKnown = errors.New("broadcast: the outcome of the transaction is known, or may still be found")
-	// ErrInvalid means a zero value.
+	// ErrInvalid means that a required field of the transaction is zero.
 	ErrInvalid = errors.New("broadcast: the transaction to track is incomplete")
 )
 

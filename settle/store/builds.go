@@ -70,7 +70,7 @@ func decodeBuild(id market.ClaimID, value []byte) (*Build, error) {
 // PutBuild stores the first build of a claim, and returns the one that is stored:
 // every caller gets the same. With sync it is on disk then; without, a crash may lose
 // it and everything written after it. The result is read-only. Errors: [ErrInvalid],
-// [ErrDamaged], errors of the map.
+// [ErrDamaged], errors of the kv.Store.
 func (s *Store) PutBuild(b *Build, sync bool) (*Build, error) {
 	if err := b.check(); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (s *Store) PutBuild(b *Build, sync bool) (*Build, error) {
 
 // ReplaceBuild stores a newer transaction in the place of a claim's build. It keeps the
 // first BuiltAt, from which the retention counts. Errors: [ErrInvalid] if the claim has no
-// build of the same way and taker; [ErrDamaged]; errors of the map.
+// build of the same mode and taker; [ErrDamaged]; errors of the kv.Store.
 func (s *Store) ReplaceBuild(b *Build, sync bool) error {
 	if err := b.check(); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (s *Store) ReplaceBuild(b *Build, sync bool) error {
 }
 
 // Build returns a claim's build; ok is false if there is none, or it was pruned.
-// Errors: [ErrDamaged], errors of the map.
+// Errors: [ErrDamaged], errors of the kv.Store.
 func (s *Store) Build(id market.ClaimID) (b *Build, ok bool, err error) {
 	value, ok, err := s.kv.Get(claimKey(keyBuild, id))
 	if err != nil || !ok {
@@ -167,7 +167,7 @@ func (s *Store) Prune(now int64) (int, error) {
 // drop deletes one build, unless it has been signed meanwhile.
 func (s *Store) drop(age []byte) error {
 	if len(age) != 17 {
-		return fmt.Errorf("%w: the age of a build has %d bytes", ErrDamaged, len(age))
+		return fmt.Errorf("%w: the age index of a build has %d bytes", ErrDamaged, len(age))
 	}
 	id := market.ClaimID(binary.BigEndian.Uint64(age[9:]))
 	defer s.lock(id)()

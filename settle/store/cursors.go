@@ -13,7 +13,7 @@ const MaxCursors = 256
 func cursorKey(account solana.Address) []byte { return append([]byte{keyCursor}, account[:]...) }
 
 // Cursor returns the newest signature up to which an account's history has been
-// read. Errors: [ErrDamaged], errors of the map.
+// read. Errors: [ErrDamaged], errors of the kv.Store.
 func (s *Store) Cursor(account solana.Address) (sig solana.Signature, ok bool, err error) {
 	value, ok, err := s.kv.Get(cursorKey(account))
 	if err != nil || !ok {
@@ -26,7 +26,7 @@ func (s *Store) Cursor(account solana.Address) (sig solana.Signature, ok bool, e
 }
 
 // Cursors returns the cursors of all accounts, at most MaxCursors. Errors:
-// [ErrDamaged], errors of the map.
+// [ErrDamaged], errors of the kv.Store.
 func (s *Store) Cursors() (map[solana.Address]solana.Signature, error) {
 	cursors := map[solana.Address]solana.Signature{}
 	err := kv.Each(s.kv, []byte{keyCursor}, []byte{keyCursor + 1}, func(key, value []byte) error {
@@ -43,7 +43,7 @@ func (s *Store) Cursors() (map[solana.Address]solana.Signature, error) {
 
 // SetCursor records that an account's history has been read up to a signature. It does
 // not sync: if a crash loses a cursor, work is only repeated, and if it survives, so
-// does everything that was written before it. Errors: [ErrFull], errors of the map.
+// does everything that was written before it. Errors: [ErrFull], errors of the kv.Store.
 func (s *Store) SetCursor(account solana.Address, sig solana.Signature) error {
 	s.cursorMu.Lock()
 	defer s.cursorMu.Unlock()

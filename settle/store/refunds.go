@@ -135,7 +135,7 @@ func decodeRefund(key, value []byte) (*RefundTransaction, error) {
 // most has what may be paid back in all of each of its payments, in atoms. None of them
 // may have another transaction that is open, and together with those that are paid no
 // more than that goes back. The same one again changes nothing. Errors: [ErrConflict];
-// [ErrFull] beyond MaxRefundsOfPayment; [ErrInvalid]; [ErrDamaged]; errors of the map.
+// [ErrFull] beyond MaxRefundsOfPayment; [ErrInvalid]; [ErrDamaged]; errors of the kv.Store.
 func (s *Refunds) Put(r *RefundTransaction, most []uint64) (*RefundTransaction, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func PaidOf(list []*RefundTransaction, payment solana.Signature) (paid uint64, o
 
 // Sign stores the signed bytes of a transaction of refunds, and returns when they
 // are on disk. Errors: [ErrNotFound] if Put has not stored it; [ErrConflict] if it
-// has ended, or is stored under another signature; [ErrInvalid]; errors of the map.
+// has ended, or is stored under another signature; [ErrInvalid]; errors of the kv.Store.
 func (s *Refunds) Sign(x cosign.SignedRefund, at int64) (*RefundTransaction, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +217,7 @@ func (s *Refunds) Sign(x cosign.SignedRefund, at int64) (*RefundTransaction, err
 
 // End records how a transaction of refunds ended, and returns when that is on disk.
 // The first end stands. Errors: [ErrInvalid] unless paid or expired; [ErrNotFound];
-// [ErrConflict] for another end; errors of the map.
+// [ErrConflict] for another end; errors of the kv.Store.
 func (s *Refunds) End(hash solana.Hash, end RefundState, at int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -247,7 +247,7 @@ func (s *Refunds) End(hash solana.Hash, end RefundState, at int64) error {
 }
 
 // Get returns a transaction of refunds by the hash of its message. Errors:
-// [ErrDamaged], errors of the map.
+// [ErrDamaged], errors of the kv.Store.
 func (s *Refunds) Get(hash solana.Hash) (*RefundTransaction, bool, error) {
 	key := refundKey(hash)
 	value, ok, err := s.kv.Get(key)
@@ -259,7 +259,7 @@ func (s *Refunds) Get(hash solana.Hash) (*RefundTransaction, bool, error) {
 }
 
 // Of returns all transactions that were made to pay a payment back, in no order.
-// Errors: [ErrDamaged], errors of the map.
+// Errors: [ErrDamaged], errors of the kv.Store.
 func (s *Refunds) Of(payment solana.Signature) (list []*RefundTransaction, err error) {
 	lo := signatureKey(keyRefundOf, payment)
 	hi := append(bytes.Clone(lo), bytes.Repeat([]byte{0xff}, len(solana.Hash{})+1)...)
@@ -267,7 +267,7 @@ func (s *Refunds) Of(payment solana.Signature) (list []*RefundTransaction, err e
 }
 
 // Open returns the transactions of refunds that have not ended. Errors:
-// [ErrDamaged], errors of the map.
+// [ErrDamaged], errors of the kv.Store.
 func (s *Refunds) Open() ([]*RefundTransaction, error) {
 	return s.readAt([]byte{keyOpenRefund}, []byte{keyOpenRefund + 1}, 1, MaxOpenRefunds)
 }
@@ -312,7 +312,7 @@ type PaidBack struct {
 
 // PaidBack lists the payments that were paid back by transactions of this store, after a
 // payment's signature, in the order of the signatures; at most limit, and
-// MaxUnmatchedPage. Errors: [ErrDamaged], errors of the map.
+// MaxUnmatchedPage. Errors: [ErrDamaged], errors of the kv.Store.
 func (s *Refunds) PaidBack(after solana.Signature, limit int) (list []PaidBack, err error) {
 	limit = min(limit, MaxUnmatchedPage)
 	if limit <= 0 {
@@ -355,7 +355,7 @@ type Order struct {
 }
 
 // PutOrders stores orders, and returns when they are on disk. A payment that is ordered
-// already keeps its first order. Errors: [ErrInvalid], errors of the map.
+// already keeps its first order. Errors: [ErrInvalid], errors of the kv.Store.
 func (s *Refunds) PutOrders(list []Order) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -376,7 +376,7 @@ func (s *Refunds) DropOrder(payment solana.Signature) error {
 	return s.kv.Commit(func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) { deleteRange(key, kv.After(key)) }, false)
 }
 
-// Orders returns all orders. Errors: [ErrDamaged], errors of the map.
+// Orders returns all orders. Errors: [ErrDamaged], errors of the kv.Store.
 func (s *Refunds) Orders() (list []Order, err error) {
 	err = kv.Each(s.kv, []byte{keyOrder}, []byte{keyOrder + 1}, func(key, value []byte) error {
 		k, v := reader{buf: key}, reader{buf: value}

@@ -75,7 +75,7 @@ type Store struct {
 }
 
 // Open checks the layout, and writes it into an empty map. Errors: [ErrLayout],
-// errors of the map.
+// errors of the kv.Store.
 func Open(store kv.Store) (*Store, error) {
 	named := kv.Named(store, "settle store")
 	s := &Store{

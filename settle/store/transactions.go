@@ -106,7 +106,7 @@ func (t *Transaction) read() error {
 // nanoseconds; both are above 0. The same bytes again return the [Transaction] of the
 // first time. Errors: [ErrConflict] if the message is stored under other signatures,
 // or the claim has another cosigned message; [ErrFull] beyond MaxTransactions;
-// [ErrInvalid] for a zero value; [ErrDamaged]; errors of the map.
+// [ErrInvalid] for a zero value; [ErrDamaged]; errors of the kv.Store.
 func (s *Store) PutTransaction(x cosign.Signed, lastValid uint64, at int64) (Transaction, error) {
 	k := Transaction{
 		claim: x.Claim(), kind: x.Kind(), hash: x.Hash(), raw: bytes.Clone(x.Bytes()), lastValid: lastValid, signedAt: at,
@@ -162,7 +162,7 @@ func (s *Store) writeTransaction(k *Transaction) error {
 }
 
 // Transaction returns a claim's signed transaction by the hash of its message.
-// Errors: [ErrDamaged], errors of the map.
+// Errors: [ErrDamaged], errors of the kv.Store.
 func (s *Store) Transaction(id market.ClaimID, hash solana.Hash) (Transaction, bool, error) {
 	key := transactionKey(id, hash)
 	value, ok, err := s.kv.Get(key)
@@ -174,7 +174,7 @@ func (s *Store) Transaction(id market.ClaimID, hash solana.Hash) (Transaction, b
 }
 
 // Transactions returns all signed transactions of a claim, oldest first. Errors:
-// [ErrDamaged], errors of the map.
+// [ErrDamaged], errors of the kv.Store.
 func (s *Store) Transactions(id market.ClaimID) ([]Transaction, error) {
 	var list []Transaction
 	lo := claimKey(keyTransaction, id)
@@ -192,7 +192,7 @@ func (s *Store) Transactions(id market.ClaimID) ([]Transaction, error) {
 }
 
 // ClaimOf returns the claim of the stored transaction that has a signature. Errors:
-// [ErrDamaged], errors of the map.
+// [ErrDamaged], errors of the kv.Store.
 func (s *Store) ClaimOf(sig solana.Signature) (market.ClaimID, bool, error) {
 	value, ok, err := s.kv.Get(signatureKey(keySignature, sig))
 	if err != nil || !ok {

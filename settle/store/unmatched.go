@@ -140,7 +140,7 @@ type ranked struct {
 // AddUnmatched stores a payment for a person to look at, and returns when it is on
 // disk. The same signature again, resolved or not, changes nothing. At MaxUnmatched the
 // payment of the least value is dropped and counted, this one or another. Errors:
-// [ErrInvalid]; [ErrFull] if none may be dropped; errors of the map.
+// [ErrInvalid]; [ErrFull] if none may be dropped; errors of the kv.Store.
 func (s *Store) AddUnmatched(x *UnmatchedPayment) error {
 	if err := x.check(); err != nil {
 		return err
@@ -257,7 +257,7 @@ func (s *Store) Dropped() Dropped {
 }
 
 // UnmatchedPayment returns the payment with a signature, resolved or not. Errors:
-// [ErrDamaged], errors of the map.
+// [ErrDamaged], errors of the kv.Store.
 func (s *Store) UnmatchedPayment(sig solana.Signature) (*UnmatchedPayment, bool, error) {
 	for _, prefix := range []byte{keyUnmatched, keyResolved} {
 		key := signatureKey(prefix, sig)
@@ -275,7 +275,7 @@ func (s *Store) UnmatchedPayment(sig solana.Signature) (*UnmatchedPayment, bool,
 
 // UnmatchedPayments lists the unresolved payments after a signature, zero for the
 // beginning, in the order of their signatures; at most limit, and MaxUnmatchedPage.
-// Errors: [ErrDamaged], errors of the map.
+// Errors: [ErrDamaged], errors of the kv.Store.
 func (s *Store) UnmatchedPayments(after solana.Signature, limit int) ([]UnmatchedPayment, error) {
 	var list []UnmatchedPayment
 	limit = min(limit, MaxUnmatchedPage)
@@ -296,7 +296,7 @@ func (s *Store) UnmatchedPayments(after solana.Signature, limit int) ([]Unmatche
 }
 
 // ResolveUnmatched records who resolved a payment, how and when, and returns when that
-// is on disk. Errors: [ErrNotFound], [ErrResolved], [ErrInvalid], errors of the map.
+// is on disk. Errors: [ErrNotFound], [ErrResolved], [ErrInvalid], errors of the kv.Store.
 func (s *Store) ResolveUnmatched(sig solana.Signature, by, note string, at int64) error {
 	s.unmatchedMu.Lock()
 	defer s.unmatchedMu.Unlock()
