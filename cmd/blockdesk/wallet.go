@@ -33,7 +33,7 @@ func walletCommand(s *settings) *cobra.Command {
 	flags.StringVar(&f.chain, "chain", "", "URL of a Solana node (default: the demo's chain)")
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "sign", Short: "Sign an answer's transaction on standard input; print its submit's body", Args: cobra.NoArgs,
+			Use: "sign", Short: "Sign the transaction of a service's answer; print the body to submit", Args: cobra.NoArgs,
 			Long: "Read a build or an atomic claim from standard input, add the wallet's signature to its\n" +
 				"transaction, and print the body of POST /api/v1/dvp/submit; with --json it is the member body.\nNothing is sent.",
 			Example: "  cat build.json | blockdesk wallet sign",

@@ -26,7 +26,7 @@ func (p *Publisher) Metrics() []Metric {
 		counter("fanout_frames_total", "Published durable frames.", &s.Frames),
 		counter("fanout_messages_total", "Published messages of frames.", &s.Messages),
 		counter("fanout_bytes_total", "Bytes of published frames.", &s.Bytes),
-		counter("fanout_unsent_frames_total", "Frames not published without a server.", &s.Unsent),
+		counter("fanout_unsent_frames_total", "Frames not published for lack of a server.", &s.Unsent),
 		gauge("fanout_live_seq", "Last command published, or pruned before.", float64(s.LiveSeq.Load())),
 		gauge("fanout_cached_seq", "Last command acknowledged by the stream.", float64(s.StreamSeq.Load())),
 		counter("fanout_stream_acks_total", "Messages acknowledged by the stream.", &s.Acked),

@@ -52,7 +52,7 @@ func Engine(read func() engine.Stats) prometheus.Collector {
 		Gauge("durable_seq", "Last durable command. Later ones are not published yet.", func(s *engine.Stats) float64 { return float64(s.Durable) }).
 		Gauge("ingress_ring_commands", "Commands in the ingress ring, not applied or not durable yet.", func(s *engine.Stats) float64 { return float64(s.Ingress) }).
 		Gauge("ingress_ring_capacity_commands", "Capacity of the ingress ring (engine.ingress_size). Full, it refuses commands.", func(s *engine.Stats) float64 { return float64(s.IngressSize) }).
-		Gauge("egress_ring_events", "Events in the egress ring not released by all.", func(s *engine.Stats) float64 { return float64(s.Egress) }).
+		Gauge("egress_ring_events", "Events in the egress ring not released by all consumers.", func(s *engine.Stats) float64 { return float64(s.Egress) }).
 		Gauge("egress_ring_capacity_events", "Capacity of the egress ring (engine.egress_size). Full, it waits for its slowest consumer.", func(s *engine.Stats) float64 { return float64(s.EgressSize) }).
 		Counter("commands_refused_total", "Commands refused by the engine: ring full, read-only, or stopped.", func(s *engine.Stats) float64 { return float64(s.Refused) }).
 		Gauge("read_only", "1 while orders are refused: the journal cannot write.", func(s *engine.Stats) float64 { return admin.BoolValue(s.Failed != nil) }).
@@ -168,7 +168,7 @@ func Broadcast(read func() broadcast.Stats) prometheus.Collector {
 		Counter("finalized_total", "Signed transactions final on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Finalized) }).
 		Counter("failed_total", "Signed transactions failed on the chain.", func(s *broadcast.Stats) float64 { return float64(s.Failed) }).
 		Counter("expired_total", "Signed transactions not landed before their last block.", func(s *broadcast.Stats) float64 { return float64(s.Expired) }).
-		Counter("given_up_total", "Signed transactions decided by an operator.", func(s *broadcast.Stats) float64 { return float64(s.GivenUp) })
+		Counter("given_up_total", "Signed transactions given up by an operator.", func(s *broadcast.Stats) float64 { return float64(s.GivenUp) })
 }
 
 // Fanout returns the metrics of the fan-out, which names them without the prefix of the
