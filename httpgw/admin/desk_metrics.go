@@ -47,7 +47,7 @@ func (s *DeskSources) collectors() []prometheus.Collector {
 		all = append(all, NewMetrics(prefix, s.View).
 			Gauge("tickets_open", "Open tickets.", func(v **rfq.View) float64 { return float64(openTickets(*v)) }).
 			Gauge("reserved_usd", "Dollars reserved by claims in all tranches.", func(v **rfq.View) float64 { return reservedUSD(*v) }).
-			Gauge("locks", "Set locks.", func(v **rfq.View) float64 { return float64(activeLocks(*v)) }).
+			Gauge("locks", "Locks in force.", func(v **rfq.View) float64 { return float64(activeLocks(*v)) }).
 			Gauge("deliveries_locked", "1 while deliveries are locked: nothing goes out.", func(v **rfq.View) float64 { return float64(deliveriesLocked(*v)) }))
 		all = append(all, s.priceFamilies()...)
 	}
