@@ -21,6 +21,9 @@ export GOFLAGS := $(GOFLAGS) -trimpath
 SUITE    := $(GO) run ./internal/suite
 LINK     := -ldflags=-w
 
+# feed has a second half for systems without epoll, which the tag builds here.
+VET      := $(GO) vet ./... && $(GO) vet -tags feed_goroutines ./feed
+
 # Most tests wait: for a chain's slots, for child processes. So more of them run side
 # by side than there are processors: PARALLEL of a package, and SIDE packages, in the
 # order of their names here. The longest come first.
@@ -112,16 +115,16 @@ screenshots: browser ## take the pictures of README.md and docs of the demo that
 quick: $(TOOLS) ## format, vet, lint and the pure packages' tests, in under a minute: for every change
 	@unformatted=$$(bin/gofumpt -l $(SOURCES)); \
 	if [ -n "$$unformatted" ]; then printf 'not formatted (make fmt):\n%s\n' "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
+	$(VET)
 	bin/golangci-lint run ./...
 	@$(SUITE) -- $(LINK) -short $(QUICK)
 
 test: try-sandbox ## vet and run every test; what needs a tool that is not here is skipped and named
-	$(GO) vet ./...
+	$(VET)
 	@$(SUITE) -- $(LINK) -p $(SIDE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
 
 test-all: test-tools ## install what tests need beside Go (npm, apt-get), then run every test and skip none
-	$(GO) vet ./...
+	$(VET)
 	@BLOCKDESK_TEST_ALL=1 $(SUITE) -- $(LINK) -count 1 -p $(SIDE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
 
 test-tools: ## install what tests need beside Go, as far as this machine allows

@@ -56,5 +56,5 @@ func (p *poll) read(c *conn) {
 		r.now = time.Now()
 		more = err == nil && r.receive(c, r.buf[:n])
 	}
-	c.inbox.send(connMessage{kind: connGone, conn: c})
+	c.inbox.send(connMessage{kind: connClosed, conn: c})
 }
