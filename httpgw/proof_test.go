@@ -207,16 +207,23 @@ func malleable(s []byte) []byte {
 	return out
 }
 
-// TestQuoteWithoutChain: a quote is firm if a claim could be taken when it was issued; its
-// answer is the same for ever.
-func TestQuoteWithoutChain(t *testing.T) {
-	d := sellingDesk(t)
-	body := fmt.Sprintf(`{"order_id":"T%d","tranche_id":"T%[1]d-1","fill_usd":"250","rail":"USDC"}`, setUpDesk(t, d, 100_000))
+// newChainWriter returns a writer to the base gateway of d, on the wall clock, and the chain
+// that the gateway asks.
+func newChainWriter(t *testing.T, d *desk.Desk) (*testWriter, *fakeChain) {
 	deps, chain := testDependencies(), &fakeChain{}
 	deps.Desk, deps.Settlement = d, chain
 	g := newGateway(t, deps, func(o *Options) { o.Now = func() int64 { return time.Now().UnixNano() } })
 	w := &testWriter{g: g}
 	w.handlers[0] = &handler{g: g, on: wire.OnBase, router: newRouter(g.routes(deps), wire.OnBase, newMetrics())}
+	return w, chain
+}
+
+// TestQuoteWithoutChain: a quote is firm if a claim could be taken when it was issued; its
+// answer is the same for ever.
+func TestQuoteWithoutChain(t *testing.T) {
+	d := sellingDesk(t)
+	body := fmt.Sprintf(`{"order_id":"T%d","tranche_id":"T%[1]d-1","fill_usd":"250","rail":"USDC"}`, setUpDesk(t, d, 100_000))
+	w, chain := newChainWriter(t, d)
 	for i, down := range []error{nil, errors.New("no node answers")} {
 		chain.down = down
 		key := fmt.Sprintf("Idempotency-Key: %d", i)
@@ -237,11 +244,7 @@ func TestQuoteWithoutChain(t *testing.T) {
 func TestQuoteWithoutChainBeforeFinalize(t *testing.T) {
 	d := sellingDesk(t, func(o *desk.Options) { o.Format1 = true })
 	body := fmt.Sprintf(`{"order_id":"T%d","tranche_id":"T%[1]d-1","fill_usd":"250","rail":"USDC"}`, setUpDesk(t, d, 100_000))
-	deps, chain := testDependencies(), &fakeChain{}
-	deps.Desk, deps.Settlement = d, chain
-	g := newGateway(t, deps, func(o *Options) { o.Now = func() int64 { return time.Now().UnixNano() } })
-	w := &testWriter{g: g}
-	w.handlers[0] = &handler{g: g, on: wire.OnBase, router: newRouter(g.routes(deps), wire.OnBase, newMetrics())}
+	w, chain := newChainWriter(t, d)
 	for i, down := range []error{errors.New("no node answers"), nil, errors.New("no node answers")} {
 		chain.down = down
 		for _, key := range []string{"Idempotency-Key: same", fmt.Sprintf("Idempotency-Key: %d", i)} {
@@ -263,11 +266,7 @@ func newLimitRig(t *testing.T) (w *testWriter, d *desk.Desk, claim func(address 
 	policy.Rules, policy.LateWindow, policy.WalletClaims = rfq.RulesGuarded, 0, 8
 	policy.UnprovenTTL, policy.UnprovenPerClient, policy.UnprovenShareBps = 45e9, 25_000*gatewaytest.Dollar, 3000
 	mustDo(t, d, &rfq.SetPolicy{Policy: policy})
-	deps := testDependencies()
-	deps.Desk, deps.Settlement = d, &fakeChain{}
-	g := newGateway(t, deps, func(o *Options) { o.Now = func() int64 { return time.Now().UnixNano() } })
-	w = &testWriter{g: g}
-	w.handlers[0] = &handler{g: g, on: wire.OnBase, router: newRouter(g.routes(deps), wire.OnBase, newMetrics())}
+	w, _ = newChainWriter(t, d)
 	return w, d, func(address string, of testWallet, fill, more string) reply {
 		body := fmt.Sprintf(`{"bot_wallet":"%s","order_id":"T%d","tranche_id":"T%d-1","fill_usd":"%s"%s}`, of.address, ticket, ticket, fill, more)
 		return w.postFrom(t, address, rfqapi.PathModular, body)
