@@ -63,8 +63,13 @@ func (r *rush) send(cs *[]Command, request rfq.Request) error {
 		return err
 	}
 	r.requests.Add(1)
+	return r.sendWhole(*cs)
+}
+
+// sendWhole submits cs in one frame, as soon as the ring has room: the producers keep it full.
+func (r *rush) sendWhole(cs []Command) error {
 	for {
-		if err = r.SubmitAll(*cs); !errors.Is(err, ErrFull) {
+		if err := r.SubmitAll(cs); !errors.Is(err, ErrFull) {
 			return err
 		}
 		time.Sleep(10 * time.Microsecond) // sleep: the pace of a producer that finds the ring full
@@ -311,7 +316,7 @@ func (r *rush) race(t *testing.T, wanted int) {
 		t.Error(err)
 	}
 	r.requests.Add(2 * rushWindow)
-	if err := r.Submit(&Command{Kind: Tick}); err != nil {
+	if err := r.sendWhole([]Command{{Kind: Tick}}); err != nil {
 		t.Error(err)
 	}
 }

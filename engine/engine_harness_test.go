@@ -55,7 +55,12 @@ func (r *running) finish(t *testing.T) error {
 func (r *running) mustSubmit(t *testing.T, commands ...Command) {
 	t.Helper()
 	for i := range commands {
-		if err := r.Submit(&commands[i]); err != nil {
+		err := ErrFull
+		await.True(t, "room in the ring", func() bool {
+			err = r.Submit(&commands[i])
+			return !errors.Is(err, ErrFull)
+		})
+		if err != nil {
 			t.Fatalf("command %d: %v", i, err)
 		}
 	}
