@@ -14,7 +14,9 @@ type flow struct {
 	rng  *rand.Rand
 	head []Command
 	id   market.OrderID
-	desk *deskFlow // nil = no requests to the desk
+	// terms: amends also change terms.
+	terms bool
+	desk  *deskFlow // nil = no requests to the desk
 	// mirror is nil where nothing is mirrored.
 	mirror *mirrorFlow
 }
@@ -87,6 +89,10 @@ func (f *flow) next() Command {
 		c.Kind = AmendOrder
 		c.Order.ID = f.recent()
 		c.Order.Price, c.Order.Qty = f.price(), market.Qty(1+f.rng.IntN(30))
+		if f.terms && f.rng.IntN(4) == 0 {
+			c.Order.Flags, c.Order.Display = book.FlagAmendTerms, market.Qty(f.rng.IntN(9))
+			c.Order.TIF = book.TIF(f.rng.IntN(3))
+		}
 	case roll < 97:
 		c.Kind = MassCancel
 	case roll < 98:

@@ -328,6 +328,7 @@ func checkView(t *rapid.T, s *State, v *marketdata.View) {
 func TestMarketDataSnapshot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		flow := newFlow(rapid.Uint64().Draw(t, "seed"))
+		flow.terms = true
 		if rapid.Bool().Draw(t, "mirrored") {
 			flow = newMirrorFlow(rapid.Uint64().Draw(t, "seed"))
 		}

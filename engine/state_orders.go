@@ -67,7 +67,7 @@ func (s *State) amendOrder(c *Command, out *event.Sink) {
 			reason = event.ReasonUnknownOrder
 		} else {
 			side = r.Side
-			reason, limit = checkAmend(o, &r, in, trader.limitsOn(c.Instrument))
+			reason, limit = checkAmend(o, &r, in, trader.limitsOn(c.Instrument), s.at)
 		}
 	}
 	if reason != event.ReasonNone {
@@ -75,6 +75,9 @@ func (s *State) amendOrder(c *Command, out *event.Sink) {
 		return
 	}
 	in.book.amend(o, s.at, s.seq, out)
+	if o.Flags&book.FlagAmendTerms != 0 {
+		s.orderExpiresAt(o.ExpireAt)
+	}
 }
 
 func (s *State) cancelOrder(c *Command, out *event.Sink) {
@@ -209,7 +212,7 @@ func stopLimit(hasStop bool, in *instrument) int64 {
 }
 
 // checkAmend returns the first rule that an amend of r breaks: form first, then risk.
-func checkAmend(o *book.Order, r *book.LiveOrder, in *instrument, l *limits) (event.Reason, int64) {
+func checkAmend(o *book.Order, r *book.LiveOrder, in *instrument, l *limits, at int64) (event.Reason, int64) {
 	done := r.Qty - r.Open // traded, or lost to self-trade prevention
 	total := o.Qty
 	switch {
@@ -224,7 +227,7 @@ func checkAmend(o *book.Order, r *book.LiveOrder, in *instrument, l *limits) (ev
 	}
 	away := total <= done
 	switch {
-	case o.Flags&^(book.FlagOpenQty|book.FlagTerms) != 0:
+	case o.Flags&^(book.FlagOpenQty|book.FlagTerms|book.FlagAmendTerms) != 0:
 		return event.ReasonInvalidCombination, 0
 	case o.Price < 0 || o.Price != 0 && r.Type == book.Stop:
 		return event.ReasonInvalidPrice, 0
@@ -239,6 +242,11 @@ func checkAmend(o *book.Order, r *book.LiveOrder, in *instrument, l *limits) (ev
 	case away:
 		return event.ReasonNone, 0
 	}
+	if o.Flags&book.FlagAmendTerms != 0 {
+		if reason, limit := checkAmendTerms(o, r, total, at); reason != event.ReasonNone {
+			return reason, limit
+		}
+	}
 	changed := r.Order
 	changed.Qty = total
 	if o.Price != 0 {
@@ -248,4 +256,29 @@ func checkAmend(o *book.Order, r *book.LiveOrder, in *instrument, l *limits) (ev
 		changed.Stop = o.Stop
 	}
 	return checkAmendRisk(&changed, &r.Order, in, l)
+}
+
+// checkAmendTerms returns the first rule that an amend of r to the quantity total breaks with
+// its time in force, its expiry or its display.
+func checkAmendTerms(o *book.Order, r *book.LiveOrder, total market.Qty, at int64) (event.Reason, int64) {
+	dated := o.TIF == book.GTD || o.TIF == book.Day
+	wanted := o.Amended(r.Order)
+	stays := r.Type != book.Stop && wanted.TIF != book.IOC && wanted.TIF != book.FOK
+	switch {
+	case r.Flags&book.FlagQuote != 0:
+		return event.ReasonInvalidCombination, 0
+	case o.TIF > book.Day || !r.Waiting && !stays:
+		return event.ReasonInvalidTIF, 0
+	case tifOfType>>(8*r.Type+book.Type(wanted.TIF))&1 == 0:
+		return event.ReasonInvalidCombination, 0
+	case dated && o.ExpireAt <= at:
+		return event.ReasonInvalidExpiry, at
+	case !dated && o.ExpireAt != 0:
+		return event.ReasonInvalidExpiry, 0
+	case o.Display < 0 || o.Display != market.MaxQty && o.Display > total:
+		return event.ReasonInvalidDisplay, int64(total)
+	case !stays && (r.Flags&book.FlagPostOnly != 0 || wanted.Display != 0):
+		return event.ReasonInvalidCombination, 0
+	}
+	return event.ReasonNone, 0
 }

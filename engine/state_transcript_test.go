@@ -205,6 +205,12 @@ func (a arguments) order(o *book.Order) {
 	if a["of-open"] != "" {
 		o.Flags |= book.FlagOpenQty
 	}
+	if a["terms"] != "" { // of an amend: only what the line has
+		o.Flags |= book.FlagAmendTerms
+		if _, ok := a["tif"]; !ok {
+			o.TIF = 0
+		}
+	}
 }
 
 func (a arguments) definition(id market.InstrumentID) (Command, error) {

@@ -95,7 +95,7 @@ func TestNothingIsIgnored(t *testing.T) {
 		mm.send("G", "41=a|11=g"+id+body)
 		mm.want("35=9 102=99 434=2 39=0 11=g" + id)
 	}
-	for i, field := range strings.Fields("59=3 18=6 110=1 111=2 1=x") {
+	for i, field := range strings.Fields("59=3 59=4 18=6 110=1 1=x") {
 		id := fmt.Sprint("u", i)
 		mm.send("G", "41=a|11="+id+"|55=SLUSD/USDC|54=1|38=9|40=2|44=1|"+field+"|"+now60)
 		mm.want("35=9 102=99 434=2 11="+id).Text(t, "UNSUPPORTED: ")
@@ -126,6 +126,62 @@ func TestOrigClOrdIDIsCurrent(t *testing.T) {
 	mm.want("35=9 11=d 41=a 102=1 434=1 37=" + order)
 	mm.send("F", "11=e|41=b|55=SLUSD/USDC|54=1|"+now60)
 	mm.want("35=8 11=e 41=b 150=4")
+}
+
+// TestAmendTerms: a G changes time in force, expiry and display; what it leaves out stays, the
+// place in the queue too, and reports repeat the new terms, also after a restart.
+func TestAmendTerms(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, []string{"MM", "TK"}, nil)
+	mm, tk := d.dial("MM", keep(1, 1)), d.dial("TK", nil)
+	at := func(after time.Duration) string { return time.Now().Add(after).UTC().Format("20060102-15:04:05.000") }
+	amend := func(id, orig, fields string) {
+		mm.send("G", "11="+id+"|41="+orig+"|55=SLUSD/USDC|54=1|40=2|44=1|"+now60+fields)
+	}
+	mm.order("first", "1", "9", "1", "59=1|")
+	mm.want("11=first 150=0 59=1")
+	mm.order("second", "1", "9", "1", "59=1|")
+	mm.want("11=second 150=0")
+	end, later := at(time.Hour), at(2*time.Hour)
+	amend("a", "first", "38=9|59=6|126="+end+"|111=2|")
+	mm.want("11=a 41=first 150=5 59=6 111=2.00 151=9.00 126=" + end)
+	amend("b", "a", "38=8|126="+later+"|")
+	mm.want("11=b 150=5 59=6 111=2.00 38=8.00 126=" + later)
+	amend("c", "b", "38=8|59=6|")
+	mm.want("11=c 150=5 59=6 126=" + later)
+	tk.order("hit", "2", "1", "1", "59=3|")
+	tk.want("11=hit 150=0")
+	tk.want("11=hit 150=F")
+	mm.want("11=c 150=F 14=1.00 111=2.00") // it has kept its place
+	amend("d", "c", "38=8|59=0|111=8|")
+	mm.want("11=d 150=5 59=0 126= 111= 151=7.00")
+	tk.order("hit2", "2", "1", "1", "59=3|")
+	tk.want("11=hit2 150=0")
+	tk.want("11=hit2 150=F")
+	mm.want("11=second 150=F 14=1.00") // it shows more, and so is behind
+	sender, target := mm.leave()
+	d.stop()
+	d.start()
+	mm = d.dial("MM", keep(sender, target))
+	mm.send("H", "11=d|55=SLUSD/USDC|54=1|")
+	mm.want("11=d 150=I 59=0 126= 111= 38=8.00")
+	amend("e", "d", "38=8|59=6|")
+	mm.want("35=9 11=e 41=d 102=99 434=2").Text(t, "MISSING_FIELD: ExpireTime (126)")
+	amend("f", "d", "38=8|126="+later+"|")
+	mm.want("35=9 11=f 102=99").Text(t, "INVALID_FIELD: ExpireTime (126), ExpireDate (432)")
+	amend("g", "d", "38=8|59=6|126="+at(-time.Hour)+"|")
+	mm.want("35=9 11=g 102=99").Text(t, "invalid_expiry")
+	amend("h", "d", "38=8|111=0.01|")
+	mm.want("35=9 11=h 102=99").Text(t, "invalid_display")
+	d.options.Format1 = true
+	sender, target = mm.leave()
+	d.stop()
+	d.start()
+	mm = d.dial("MM", keep(sender, target))
+	amend("i", "d", "38=8|59=1|")
+	mm.want("35=9 11=i 102=99").Text(t, "UNSUPPORTED: TimeInForce (59)")
+	amend("j", "d", "38=7|59=0|")
+	mm.want("11=j 150=5 59=0 38=7.00")
 }
 
 // TestSelfTradeType: an order names its own self-trade prevention, over the participant's.

@@ -128,7 +128,27 @@ func (f *flow) amend() book.Order {
 	if f.chance(2) {
 		o.Flags = book.FlagOpenQty
 	}
+	if f.chance(3) {
+		f.amendTerms(&o)
+	}
 	return o
+}
+
+// amendTerms adds terms to an amend that fit every order which is not a quote.
+func (f *flow) amendTerms(o *book.Order) {
+	o.Flags |= book.FlagAmendTerms
+	if f.chance(2) {
+		o.TIF = []book.TIF{book.GTC, book.GTD, book.Day}[f.src.draw(3)]
+	}
+	if o.TIF == book.GTD || o.TIF == book.Day {
+		o.ExpireAt = f.now + 1 + f.src.draw(20)
+	}
+	switch f.src.draw(4) {
+	case 0:
+		o.Display = market.MaxQty
+	case 1, 2:
+		o.Display = f.quantity()
+	}
 }
 
 // TestBooksAgree runs random flows through both books: same events, same state, and all

@@ -39,8 +39,10 @@
 // Stop likewise for Stop and StopLimit; ExpireAt above 0 for GTD and Day, else 0;
 // FlagPostOnly only on an order that may rest; FlagQuote only on a GTC limit order; FlagMinQty only on an IOC limit order or a
 // market order that is not FOK, with Display 1..Qty. In an Amend ID, Participant,
-// Price, Qty, Stop and FlagOpenQty are used, in the same ranges or 0; the rest of
-// an order never changes. Seq grows from command to command.
+// Price, Qty, Stop and FlagOpenQty are used, in the same ranges or 0, and with FlagAmendTerms
+// TIF with its ExpireAt, and Display; the rest of an order never changes. The TIF of an Amend
+// must fit the order: GTC, GTD or Day for one that rests, and no quote has terms to amend.
+// Seq grows from command to command.
 //
 // Traded.Aux counts up from Options.Trades. Each trade of an order with FlagQuote, on either
 // side, is appended to Options.Fills.
@@ -102,14 +104,18 @@
 //     Open quantity wanted <= 0: Cancelled with ReasonAmendedAway.
 //     A total above market.MaxQty: AmendRejected with ReasonMaxQty; more than
 //     MaxSlices slices: with ReasonInvalidDisplay.
-//     A waiting stop: its Price (if it has one), Stop and Qty change, it goes
-//     behind equals, Amended with Aux 0.
-//     Same price and open quantity not larger: keeps its place, Reduced (an
-//     iceberg loses hidden quantity first; Aux 0 when nothing shown is lost).
+//     A waiting stop: its Price (if it has one), Stop, Qty and terms change, it
+//     goes behind equals, Amended with Aux 0.
+//     Same price, open quantity and Display not larger: keeps its place, Reduced (an
+//     iceberg loses hidden quantity first, then what is shown above a smaller
+//     Display becomes hidden; Aux 0 when nothing shown is lost).
 //     A level that would pass MaxLevelQty or a post-only that would take:
 //     AmendRejected, nothing changes.
 //     Anything else: Unrested, Amended, and matched like a new order at the back
 //     of the queue (Amended.Aux is what rests at once, as with Accepted).
+//     With FlagAmendTerms a TIF other than 0 replaces TIF and ExpireAt, which
+//     keeps the place, and a Display other than 0 replaces Display; market.MaxQty
+//     shows the whole quantity.
 //     AmendRejected has the command's Price and Qty, Aux as in rule 2 (MaxQty:
 //     market.MaxQty).
 //  8. Cancel: an unknown order or another participant's (participant 0 may cancel
@@ -195,6 +201,9 @@ const (
 	// ReasonKilled.
 	FlagMassCancelled Flag = 1 << 5
 	FlagKilled        Flag = 1 << 6
+	// FlagAmendTerms in an Amend: TIF with ExpireAt, and Display, are wanted where they are not
+	// 0; a Display of market.MaxQty shows the whole quantity.
+	FlagAmendTerms Flag = 1 << 7
 )
 
 // Order is an order as its participant sends it. 56 bytes, no pointers; part of a Command
@@ -236,6 +245,29 @@ const MaxLevelQty market.Qty = 1 << 60
 // MaxSlices bounds open quantity / Display, so that a taker cannot be made to trade
 // endlessly with one iceberg. Our choice.
 const MaxSlices = 100
+
+// Amended returns what the Amend a makes of the terms of an order; of its fields only TIF,
+// ExpireAt and Display change.
+func (a *Order) Amended(o Order) Order {
+	if a.Flags&FlagAmendTerms == 0 {
+		return o
+	}
+	if a.TIF != 0 {
+		o.TIF, o.ExpireAt = a.TIF, a.ExpireAt
+	}
+	switch a.Display {
+	case 0:
+	case market.MaxQty:
+		o.Display = 0
+	default:
+		o.Display = a.Display
+	}
+	return o
+}
+
+// ShowsMore reports whether an order with display now shows more of its quantity than one with
+// display was; 0 = all.
+func ShowsMore(now, was market.Qty) bool { return was != 0 && (now == 0 || now > was) }
 
 // TooManySlices reports whether an order that displays display (0 = all) would need more than
 // MaxSlices slices for its open quantity.

@@ -208,6 +208,9 @@ func newTwin(tb failer, opt book.Options) *twin {
 func (t *twin) step(o op, whole bool) {
 	t.tb.Helper()
 	t.seq++
+	if r, ok := t.a.Get(o.order.ID); ok && o.kind == opAmend && (r.Flags&book.FlagQuote != 0 || r.Type == book.Stop) {
+		o.order.Flags &^= book.FlagAmendTerms // the engine refuses it
+	}
 	t.outA.Reset()
 	t.outB.Reset()
 	t.trail = append(t.trail, o.String())

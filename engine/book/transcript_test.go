@@ -22,6 +22,7 @@ import (
 //	stop buy 3 10 trigger=105
 //	stop-limit buy 4 10@106 trigger=105
 //	amend 1 qty=5 price=101 trigger=104 open by=7
+//	amend 1 by=7 tif=gtd expire=60 display=3 terms
 //	cancel 1 by=7
 //	mass-cancel by=7 side=buy
 //	expire at=50
@@ -156,6 +157,9 @@ func parseOp(line string) (op, error) {
 	for len(p.words) > 0 && p.err == nil {
 		p.option(p.next())
 	}
+	if p.sameTIF {
+		o.order.TIF = 0
+	}
 	o.participant = o.order.Participant
 	o.side = o.order.Side
 	return o, p.err
@@ -165,6 +169,8 @@ type opParser struct {
 	op    *op
 	words []string
 	err   error
+	// sameTIF: an amend without a time in force, which other lines have by default.
+	sameTIF bool
 }
 
 func (p *opParser) next() string {
@@ -223,6 +229,12 @@ func (p *opParser) option(w string) {
 		o.Flags |= book.FlagPostOnly
 	case "open":
 		o.Flags |= book.FlagOpenQty
+	case "terms":
+		o.Flags |= book.FlagAmendTerms
+	case "all":
+		o.Display = market.MaxQty
+	case "same-tif":
+		p.sameTIF = true
 	case "min":
 		o.Flags |= book.FlagMinQty
 		o.Display = market.Qty(p.number(value))

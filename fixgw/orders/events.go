@@ -129,10 +129,8 @@ func (f *Reporter) amended(e *event.Event) {
 	if e.Kind == event.Amended {
 		o.Price = e.Price
 	}
-	if stop := f.terms.Price; answers && f.terms.Kind != 0 && stop != 0 {
-		o.Stop = stop
-	}
 	if answers {
+		f.amendTerms(o)
 		o.ClOrdID = string(f.out.Command.ClOrdID())
 		f.replaced = append(f.replaced, replaced{o.owner, was})
 	}
@@ -146,6 +144,23 @@ func (f *Reporter) amended(e *event.Event) {
 		r.Text = f.text
 	}
 	f.report(e, o, r, answers)
+}
+
+// amendTerms gives o the terms that the command, which amends it, asks for.
+func (f *Reporter) amendTerms(o *order) {
+	e := &f.terms
+	if e.Kind == 0 {
+		return
+	}
+	if e.Price != 0 {
+		o.Stop = e.Price
+	}
+	wanted := book.Order{Flags: book.Flag(e.Code & 0xff), TIF: book.TIF(e.Code >> 8), Display: e.Qty, ExpireAt: e.Aux}
+	now := wanted.Amended(book.Order{TIF: o.TIF, Display: o.Display, ExpireAt: o.ExpireAt})
+	o.TIF, o.Display, o.ExpireAt = now.TIF, now.Display, now.ExpireAt
+	if o.TIF != book.GTD {
+		o.ExpireAt = 0
+	}
 }
 
 // orderTerms returns the terms of the command's order; s has sent it.

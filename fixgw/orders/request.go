@@ -283,19 +283,37 @@ func (s *Session) change(r *wire.OrderRequest, amend bool) *wire.Reject {
 		refusal = s.checkTarget(r, &t)
 	}
 	if refusal == nil && amend {
-		refusal = r.DecodeAmend(&o, &terms, s.entry.Instruments.Get(t.Instrument))
+		refusal = r.DecodeAmend(&o, &terms, s.entry.Instruments.Get(t.Instrument), s.entry.Now())
+		if refusal == nil && s.entry.Format1 {
+			refusal = sameTerms(&o, &t)
+		}
 	}
 	if refusal != nil {
 		s.RejectChange(r, wire.CancelReject{OrderID: t.ID, Status: t.Status}, amend, refusal)
 		return nil
 	}
-	if o.Stop != 0 && !s.entry.Format1 { // the reports repeat it
+	if (o.Stop != 0 || o.Flags&book.FlagAmendTerms != 0) && !s.entry.Format1 { // the reports repeat it
 		o.Flags |= book.FlagTerms
 	}
 	return s.submit(kind, t.Instrument, o, 0, r, &reports.Request{
 		ClOrdID: string(r.ClOrdID), MsgType: msgType, ID: t.ID, Target: string(r.OrigClOrdID), Content: content,
 		Instrument: t.Instrument, Side: t.Side, Terms: terms,
 	})
+}
+
+// sameTerms takes the terms from an amend of t, and refuses it if it changes them: release 0.1.0
+// does not read it.
+func sameTerms(o *book.Order, t *target) *wire.Refusal {
+	was := book.Order{TIF: t.TIF, ExpireAt: t.ExpireAt, Display: t.Display}
+	if t.TIF != book.GTD {
+		was.ExpireAt = o.ExpireAt // the end of a day
+	}
+	if o.Amended(was) != was {
+		return wire.Refuse(wire.CxlRejOther, wire.CodeUnsupported, "TimeInForce (59), ExpireTime (126), ExpireDate (432), MaxFloor (111): %s", rfq.ErrNotFinalized)
+	}
+	o.Flags &^= book.FlagAmendTerms
+	o.TIF, o.ExpireAt, o.Display = 0, 0, 0
+	return nil
 }
 
 // checkTarget checks that Symbol and Side, if given, are the order's.

@@ -455,38 +455,71 @@ func TermsOf(o *book.Order, account string) OrderTerms {
 	return t
 }
 
-// AmendTarget is what a G may not change of its order.
+// AmendTarget is what a G needs of its order.
 type AmendTarget struct {
 	Type book.Type
 	TIF  book.TIF
 	OrderTerms
 }
 
-// DecodeAmend reads the fields that a G may change: OrderQty, Price, StopPx. The others
-// must be the order's, if they are there.
-func (r *OrderRequest) DecodeAmend(o *book.Order, t *AmendTarget, in *market.Instrument) (refusal *Refusal) {
+// DecodeAmend reads the fields that a G may change: OrderQty, Price, StopPx, TimeInForce with
+// its expiry, MaxFloor. The others must be the order's, if they are there. now gives the end
+// of a day order.
+func (r *OrderRequest) DecodeAmend(o *book.Order, t *AmendTarget, in *market.Instrument, now time.Time) (refusal *Refusal) {
 	if len(r.OrdType) != 1 || r.OrdType[0] != ordTypeOf(t.Type) {
 		return Refuse(CxlRejOther, CodeUnsupported, "OrdType (40) %.20q: the order type cannot be changed", r.OrdType)
 	}
 	if refusal = r.checkInstructions(in); refusal != nil {
 		return refusal
 	}
-	if refusal = r.checkUnchanged(t, in); refusal != nil {
+	if refusal = r.checkUnchanged(t); refusal != nil {
 		return refusal
 	}
 	o.Type = t.Type
 	if refusal = r.decodePrices(o, in); refusal != nil {
 		return refusal
 	}
-	if o.Qty, refusal = parseQty(in, "OrderQty (38)", r.qty); refusal != nil {
+	if refusal = r.decodeQty(o, in); refusal != nil {
+		return refusal
+	}
+	if r.maxFloor != nil && o.Display == 0 {
+		o.Display = market.MaxQty
+	}
+	if refusal = r.decodeAmendTIF(o, t, now); refusal != nil {
 		return refusal
 	}
 	o.Type = 0
+	if o.TIF != 0 || o.Display != 0 {
+		o.Flags |= book.FlagAmendTerms
+	}
+	return nil
+}
+
+// decodeAmendTIF reads TimeInForce and expiry. Without TimeInForce a new expiry is that of a GTD
+// order; without expiry a GTD order keeps its own.
+func (r *OrderRequest) decodeAmendTIF(o *book.Order, t *AmendTarget, now time.Time) (refusal *Refusal) {
+	dated := r.expireDate != nil || r.expireTime != nil
+	if r.tif == nil && !dated {
+		return nil
+	}
+	wanted := *r
+	if r.tif == nil {
+		wanted.tif = []byte{tifOf(t.TIF)}
+	}
+	if t.TIF == book.GTD && string(wanted.tif) == "6" && !dated {
+		return nil
+	}
+	if refusal = wanted.decodeTIF(o, now); refusal != nil {
+		return refusal
+	}
+	if never := o.TIF == book.IOC || o.TIF == book.FOK; never && t.Type == book.Limit {
+		return Refuse(CxlRejOther, CodeUnsupported, "TimeInForce (59) %.20q: an amend cannot make an order that rests immediate", r.tif)
+	}
 	return nil
 }
 
 // checkUnchanged refuses an amend of a field that an amend cannot change.
-func (r *OrderRequest) checkUnchanged(t *AmendTarget, in *market.Instrument) *Refusal {
+func (r *OrderRequest) checkUnchanged(t *AmendTarget) *Refusal {
 	cannot := func(field string, value []byte) *Refusal {
 		return Refuse(CxlRejOther, CodeUnsupported, "%s %.40q: an amend cannot change it", field, value)
 	}
@@ -496,9 +529,6 @@ func (r *OrderRequest) checkUnchanged(t *AmendTarget, in *market.Instrument) *Re
 	if r.onDisconnect != nil {
 		return cannot("CancelOrdersOnDisconnect (8013)", r.onDisconnect)
 	}
-	if r.tif != nil && (len(r.tif) != 1 || r.tif[0] != tifOf(t.TIF)) {
-		return cannot("TimeInForce (59)", r.tif)
-	}
 	if r.execInst != nil && (string(r.execInst) != "6" || !t.PostOnly) {
 		return cannot("ExecInst (18)", r.execInst)
 	}
@@ -507,17 +537,6 @@ func (r *OrderRequest) checkUnchanged(t *AmendTarget, in *market.Instrument) *Re
 	}
 	if r.Account != nil && string(r.Account) != t.Account {
 		return cannot("Account (1)", r.Account)
-	}
-	if r.maxFloor != nil {
-		var same book.Order
-		if refusal := r.decodeQty(&same, in); refusal != nil || same.Display != t.Display {
-			return cannot("MaxFloor (111)", r.maxFloor)
-		}
-	}
-	if r.expireDate != nil || r.expireTime != nil {
-		if at, refusal := r.parseExpiry(); refusal != nil || at != t.ExpireAt {
-			return cannot("ExpireTime (126), ExpireDate (432)", append(r.expireTime, r.expireDate...))
-		}
 	}
 	return nil
 }

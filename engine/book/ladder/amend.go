@@ -29,17 +29,22 @@ func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 		}
 	}
 	p := x.price()
+	display := b.displayOf(slot)
+	wantedDisplay := display
+	if o.Flags&book.FlagAmendTerms != 0 {
+		wantedDisplay = o.Amended(book.Order{Display: display}).Display
+	}
 	switch {
 	case wanted <= 0:
 		b.cancelOrder(slot, pos, event.ReasonAmendedAway, &c)
 	case taken+wanted > market.MaxQty:
 		c.amendRejected(o, x.side(), participant, event.ReasonMaxQty, int64(market.MaxQty))
-	case x.state&hasDisplay != 0 && book.TooManySlices(wanted, b.cold[slot].display):
+	case book.TooManySlices(wanted, wantedDisplay):
 		c.amendRejected(o, x.side(), participant, event.ReasonInvalidDisplay, book.MaxSlices)
 	case x.state&flagWaiting != 0:
 		b.amendStop(slot, o, wanted, &c)
-	case (o.Price == 0 || o.Price == p) && wanted <= open:
-		b.reduce(slot, open-wanted, &c)
+	case (o.Price == 0 || o.Price == p) && wanted <= open && !book.ShowsMore(wantedDisplay, display):
+		b.reduce(slot, o, open-wanted, &c)
 	default:
 		if o.Price != 0 {
 			p = o.Price
@@ -52,6 +57,7 @@ func (b *Book) amendStop(slot int32, o *book.Order, wanted market.Qty, c *comman
 	b.withdrawStop(slot)
 	x := &b.orders[slot]
 	x.state = x.state&^qtyMask | uint64(wanted)
+	b.amendTerms(slot, o)
 	if o.Price != 0 && x.state&flagMarket == 0 {
 		x.owner = ownerOf(o.Price, x.participant())
 	}
@@ -63,17 +69,24 @@ func (b *Book) amendStop(slot int32, o *book.Order, wanted market.Qty, c *comman
 	b.wait(slot, stop, c)
 }
 
-// reduce reduces a resting order, hidden quantity first. It keeps its place in the queue.
-func (b *Book) reduce(slot int32, less market.Qty, c *command) {
+// reduce reduces a resting order, hidden quantity first, and hides what a smaller display no
+// longer shows. It keeps its place in the queue.
+func (b *Book) reduce(slot int32, o *book.Order, less market.Qty, c *command) {
 	x := &b.orders[slot]
 	fromHidden := min(less, b.hidden(slot))
 	lost := less - fromHidden
-	if less > 0 {
+	b.amendTerms(slot, o)
+	if display := b.displayOf(slot); display != 0 {
+		hide := max(0, x.qty()-lost-display)
+		lost += hide
+		fromHidden -= hide
+	}
+	if lost > 0 || fromHidden != 0 {
 		lv := &b.levels[b.levelAt(x.price())]
 		lv.hidden -= fromHidden
 		lv.shown -= lost
 		x.state -= uint64(lost)
-		if fromHidden > 0 {
+		if fromHidden != 0 {
 			b.cold[slot].hidden -= fromHidden
 		}
 	}
@@ -94,6 +107,8 @@ func (b *Book) replace(slot int32, o *book.Order, p market.Price, wanted market.
 	}
 	c.ofOrder(&b.orders[slot], event.Unrested, open, shown, event.ReasonNone)
 	b.withdraw(slot)
+	b.amendTerms(slot, o)
+	t.display, t.state = b.displayOf(slot), b.orders[slot].state&^qtyMask
 	t.limit, t.reach, t.rem = p, sign(t.side)*int64(p), wanted
 	quiet := !b.crosses(&t)
 	shown = 0
@@ -103,6 +118,44 @@ func (b *Book) replace(slot int32, o *book.Order, p market.Price, wanted market.
 	c.ofTaker(&t, event.Amended, shown, 0)
 	b.process(&t, quiet, c)
 	b.elect(&t, c)
+}
+
+// displayOf returns the display of a live order; 0 = all.
+func (b *Book) displayOf(slot int32) market.Qty {
+	if b.orders[slot].state&hasDisplay != 0 {
+		return b.cold[slot].display
+	}
+	return 0
+}
+
+// amendTerms changes TIF, expiry and display of the live order in slot as o wants. The caller
+// changes the quantity that is displayed now.
+func (b *Book) amendTerms(slot int32, o *book.Order) {
+	if o.Flags&book.FlagAmendTerms == 0 {
+		return
+	}
+	x, d := &b.orders[slot], &b.cold[slot]
+	if o.TIF != 0 {
+		if x.state&expires != 0 {
+			b.dropExpiry(slot)
+		}
+		x.state = x.state&^(expires|7<<tifShift) | uint64(o.TIF)<<tifShift
+		if o.ExpireAt != 0 {
+			b.addExpiry(slot, o.ExpireAt)
+			x.state |= expires
+		}
+	}
+	switch o.Display {
+	case 0:
+	case market.MaxQty:
+		x.state &^= hasDisplay
+	default:
+		if x.state&hasDisplay == 0 {
+			d.hidden = 0
+		}
+		d.display = o.Display
+		x.state |= hasDisplay
+	}
 }
 
 // amendRejectReason is rejectReason for t, which still rests, at price p with open quantity

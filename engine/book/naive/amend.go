@@ -20,17 +20,18 @@ func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	}
 	open := wantedOpen(m, o)
 	total := m.Qty - m.open + open
+	terms := o.Amended(m.Order)
 	switch {
 	case open <= 0:
 		b.cancel(m, event.ReasonAmendedAway)
 	case total > market.MaxQty:
 		b.amendRejected(o, m.Side, m.Participant, event.ReasonMaxQty, int64(market.MaxQty))
-	case book.TooManySlices(open, m.Display):
+	case book.TooManySlices(open, terms.Display):
 		b.amendRejected(o, m.Side, m.Participant, event.ReasonInvalidDisplay, book.MaxSlices)
 	case m.waiting:
 		b.amendStop(m, o, open)
-	case (o.Price == 0 || o.Price == m.Price) && open <= m.open:
-		b.reduce(m, open)
+	case (o.Price == 0 || o.Price == m.Price) && open <= m.open && !book.ShowsMore(terms.Display, m.Display):
+		b.reduce(m, o, open)
 	default:
 		b.replace(m, o, open)
 	}
@@ -54,6 +55,7 @@ func setOpen(m *order, open market.Qty) {
 }
 
 func (b *Book) amendStop(m *order, o *book.Order, open market.Qty) {
+	m.Order = o.Amended(m.Order)
 	setOpen(m, open)
 	if o.Price != 0 && m.Type == book.StopLimit {
 		m.Price = o.Price
@@ -66,8 +68,12 @@ func (b *Book) amendStop(m *order, o *book.Order, open market.Qty) {
 	b.wait(m)
 }
 
-func (b *Book) reduce(m *order, open market.Qty) {
+func (b *Book) reduce(m *order, o *book.Order, open market.Qty) {
+	m.Order = o.Amended(m.Order)
 	shown := min(m.shown, open)
+	if m.Display != 0 {
+		shown = min(shown, m.Display)
+	}
 	lost := m.shown - shown
 	setOpen(m, open)
 	m.shown = shown
@@ -77,6 +83,7 @@ func (b *Book) reduce(m *order, open market.Qty) {
 // replace removes m and matches it with its new terms, at the back of the queue.
 func (b *Book) replace(m *order, o *book.Order, open market.Qty) {
 	changed := *m
+	changed.Order = o.Amended(m.Order)
 	setOpen(&changed, open)
 	if o.Price != 0 {
 		changed.Price = o.Price
