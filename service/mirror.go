@@ -19,6 +19,7 @@ import (
 	"blockdesk/market"
 	"blockdesk/mirror"
 	"blockdesk/service/config"
+	"blockdesk/service/demo"
 	"blockdesk/service/task"
 )
 
@@ -37,6 +38,9 @@ type chainMirror struct {
 // It sends nothing to a node.
 func openMirror(c *config.Config, instruments []market.Instrument, eng *engine.Engine, views *feed.Feed, state *engine.State, kv Store, log *slog.Logger) (*chainMirror, error) {
 	for _, symbol := range c.UnreadInstruments() {
+		if c.Demo && symbol == demo.PoolSymbol {
+			continue // there is no chain, which has been said
+		}
 		log.Warn("mirrored instrument is not in mirror.pairs: it gets no data", "symbol", symbol)
 	}
 	if !c.Mirrors() {

@@ -32,7 +32,6 @@ import (
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
 	"blockdesk/internal/clock"
-	"blockdesk/internal/sandbox"
 	"blockdesk/market"
 	"blockdesk/service/config"
 	"blockdesk/service/demo"
@@ -71,7 +70,7 @@ type Service struct {
 	clockGuard  *clockGuard    // nil: there is no clock
 	prices      *priceFeed     // nil: no asset has a rule of prices
 	publication *publication   // nil: no followers
-	chain       *sandbox.Node  // the demo's own; nil: none runs
+	chain       *demo.Chain    // the demo's own; nil: none runs
 	chainNote   string         // why the demo's chain does not run
 	upstream    *Upstream      // nil: this process leads
 	replica     *replicaEngine // nil: this process leads
@@ -215,13 +214,15 @@ func (s *Service) followFIX(ctx context.Context) error {
 	}
 }
 
-// runDemo starts the demo's traders, its operator, and the oracle of its chain.
+// runDemo starts the demo's traders, its operator, and what moves its chain's markets.
 func (s *Service) runDemo(ctx context.Context, group *errgroup.Group) {
 	task.Go(ctx, group, task.Task{Name: "demo", Run: func(ctx context.Context) error {
 		return demo.Trade(ctx, s.fix.Addr().String(), s.cfg.FIX.CompID, s.instruments, s.log)
 	}})
 	if s.chain != nil {
-		task.Go(ctx, group, task.Task{Name: "demo's oracle", Run: demo.NewOracle(s.chain, s.log).Run})
+		for name, run := range s.chain.Tasks() {
+			task.Go(ctx, group, task.Task{Name: name, Run: run})
+		}
 	}
 	if s.cfg.RFQ.Enabled {
 		task.Go(ctx, group, task.Task{Name: "demo's operator", Run: func(ctx context.Context) error {
@@ -233,7 +234,7 @@ func (s *Service) runDemo(ctx context.Context, group *errgroup.Group) {
 // runChain runs the demo's local chain, if there is one, until the returned function is
 // called: the chain must stop last, and saves its state then. If the chain ends earlier
 // the service continues.
-func runChain(chain *sandbox.Node, log *slog.Logger) (stop func() error) {
+func runChain(chain *demo.Chain, log *slog.Logger) (stop func() error) {
 	if chain == nil {
 		return func() error { return nil }
 	}

@@ -102,7 +102,7 @@ func chainLine(cfg *config.Config, a *operator.Addresses, note string) string {
 	case a.Chain != "":
 		return a.Chain + ", local; wallets in " + demo.ChainDir(cfg)
 	case note != "":
-		return "unavailable: " + note + "; all but claims works"
+		return "unavailable: " + note + "; all but claims and the pool works"
 	case !cfg.Settles():
 		return ""
 	}

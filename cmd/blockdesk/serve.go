@@ -29,7 +29,7 @@ func serveCommand(s *settings) *cobra.Command {
 			"too. Exit code 0 after a clean stop. It needs a participants file (fix.participants_file),\n" +
 			"unless all instruments are mirrored.\n\n" +
 			"With --demo it has three participants with public passwords, a market maker and a taker that\n" +
-			"trade through the FIX gateway, and a local chain if Node 20 is installed.",
+			"trade through the FIX gateway, and a local chain with a pool if Node 20 is installed.",
 		Example: "  blockdesk serve --demo\n" +
 			"  blockdesk serve --config blockdesk.yaml --data data",
 		RunE: func(cmd *cobra.Command, _ []string) error {

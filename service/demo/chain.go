@@ -57,26 +57,51 @@ func FindSandbox() string {
 	return sandbox.Find(from...)
 }
 
-// StartChain starts the local chain of a demo without a configured chain, and sets it and the
-// sources of its prices in the configuration. It returns nil if no chain is wanted, or, with the reason, if the chain
-// cannot run: the demo works without it. The chain outlives ctx: Stop ends it.
+// Chain is the demo's local chain.
+type Chain struct {
+	*sandbox.Node
+	pool *Pool // nil: the configuration has no instrument of the pool's
+	log  *slog.Logger
+}
+
+// Tasks returns what moves the chain's markets, by name: the oracle, and the pool's swaps.
+func (c *Chain) Tasks() map[string]func(context.Context) error {
+	all := map[string]func(context.Context) error{"demo's oracle": NewOracle(c.Node, c.log).Run}
+	if c.pool != nil {
+		all["demo's pool"] = c.pool.Run
+	}
+	return all
+}
+
+// Stop makes the chain save its state and end, and waits for it.
+func (c *Chain) Stop() error {
+	if c.pool != nil {
+		c.pool.Close()
+	}
+	return c.Node.Stop()
+}
+
+// StartChain starts the local chain of a demo without a configured chain, with its pool, and
+// sets the chain, the sources of its prices and the mirrored pair in the configuration. It
+// returns nil if no chain is wanted, or, with the reason, if the chain cannot run: the demo
+// works without it. The chain outlives ctx: Stop ends it.
 //
 // A chain that ends by itself is not started again: it would lose up to ten seconds of
 // blocks that the desk has seen finalized, and an operator must decide that.
-func StartChain(ctx context.Context, c *config.Config, log *slog.Logger) (node *sandbox.Node, unavailable string, err error) {
+func StartChain(ctx context.Context, c *config.Config, log *slog.Logger) (chain *Chain, unavailable string, err error) {
 	if !c.Demo || !c.RFQ.Enabled || c.Chain.RPCURLs != "" {
 		return nil, "", nil
 	}
 	dir := ChainDir(c)
 	o := ChainOptions(c, dir)
 	o.Stderr = chainLog{log}
-	node, err = StartSandbox(ctx, o)
+	node, err := StartSandbox(ctx, o)
 	if errors.Is(err, context.Canceled) {
 		return nil, "", err
 	}
 	if err != nil {
 		unavailable = reason(err)
-		log.Info("no local chain: claims answer CHAIN_UNAVAILABLE", "reason", unavailable)
+		log.Info("no local chain: claims answer CHAIN_UNAVAILABLE, and "+PoolSymbol+" has no pool", "reason", unavailable)
 		return nil, unavailable, nil
 	}
 	setup, err := sandbox.ReadSetup(dir)
@@ -90,11 +115,17 @@ func StartChain(ctx context.Context, c *config.Config, log *slog.Logger) (node *
 	if len(c.Prices) == 0 {
 		c.Prices = priceRules(c)
 	}
+	chain = &Chain{Node: node, log: log}
 	// The first client must find prices.
 	if err := NewOracle(node, log).publish(ctx); err != nil {
-		return nil, "", errors.Join(err, node.Stop())
+		return nil, "", errors.Join(err, chain.Stop())
 	}
-	return node, "", nil
+	if chain.pool, err = OpenPool(ctx, c, node, log); err != nil && ctx.Err() != nil {
+		return nil, "", errors.Join(err, chain.Stop())
+	} else if err != nil {
+		log.Warn("no demo pool: "+PoolSymbol+" shows nothing", "error", err)
+	}
+	return chain, "", nil
 }
 
 // StartSandbox starts a local chain with the demo's keys. Without a folder of the server

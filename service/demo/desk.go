@@ -46,6 +46,7 @@ func Fill(c *config.Config) {
 	if c.Journal.SnapshotEvery == config.DefaultSnapshotEvery {
 		c.Journal.SnapshotEvery = snapshotEvery
 	}
+	addPoolInstrument(c)
 	if c.RFQ.USDCMint == config.PlaceholderUSDC {
 		c.RFQ.USDCMint = Address(MintUSDC)
 	}
