@@ -43,6 +43,7 @@ type Follower struct {
 	syncEvery time.Duration
 
 	mu       sync.Mutex          // held while events are processed or committed
+	failed   error               // the first failure: nothing is processed or committed after it
 	consumer projection.Consumer // Run's
 	wake     chan struct{}       // to Commit's goroutine; capacity 1
 	saved    time.Time
@@ -131,15 +132,19 @@ func (v *Follower) Run(ctx context.Context, c projection.Consumer) error {
 // RunInline does the work of Run while Run waits: a step of engine.Engine.RunInline.
 func (v *Follower) RunInline() error { return v.process(v.consumer.Poll()) }
 
-// process applies events, and those that arrive meanwhile, and sends their reports.
+// process applies events, and those that arrive meanwhile, and sends their reports. Events
+// that it fails to process stay with the consumer, and some of their reports have been sent:
+// it returns the first failure ever after, since it would send these again under other ExecIDs.
 func (v *Follower) process(events []event.Event) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for ; len(events) > 0; events = v.consumer.Poll() {
-		if err := errors.Join(v.follow(events), v.reporter.Deliver()); err != nil {
-			return err
+	for ; len(events) > 0 && v.failed == nil; events = v.consumer.Poll() {
+		if v.failed = errors.Join(v.follow(events), v.reporter.Deliver()); v.failed == nil {
+			v.consumer.Release(len(events))
 		}
-		v.consumer.Release(len(events))
+	}
+	if v.failed != nil {
+		return v.failed
 	}
 	if v.commitDue() {
 		select {
@@ -213,6 +218,13 @@ func (v *Follower) Commit(sync bool) error {
 
 // commit writes all changes, the messages about them, and the position in one step.
 func (v *Follower) commit(sync bool) error {
+	if v.failed == nil {
+		v.failed = v.write(sync)
+	}
+	return v.failed
+}
+
+func (v *Follower) write(sync bool) error {
 	f := v.reporter
 	if err := f.Deliver(); err != nil {
 		return err

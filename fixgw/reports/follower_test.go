@@ -1,6 +1,9 @@
 package reports
 
 import (
+	"context"
+	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -52,6 +55,59 @@ func TestReplayFromBeforeTheStore(t *testing.T) {
 	}
 	if at, epoch := f.position(); len(applied) != 1 || at != (Position{Seq: 9, Index: 1}) || epoch != 3 {
 		t.Errorf("a new epoch was not applied: %v, at %+v in epoch %d", applied, at, epoch)
+	}
+}
+
+// kept is a consumer whose events stay until they are released.
+type kept struct{ events []event.Event }
+
+func (c *kept) Next(context.Context) ([]event.Event, error) {
+	if len(c.events) == 0 {
+		return nil, io.EOF
+	}
+	return c.events, nil
+}
+func (c *kept) Poll() []event.Event { return c.events }
+func (c *kept) Release(n int)       { c.events = c.events[n:] }
+func (c *kept) CompleteSeq() uint64 { return 0 }
+
+// TestNothingAfterAFailure: whichever event fails, inline or not, no event is processed
+// twice and nothing is committed, though the consumer still has the events.
+func TestNothingAfterAFailure(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	for fails := range 3 {
+		store := kvtest.New()
+		server, err := session.New(session.Options{Address: "127.0.0.1:0"}.WithDefaults(), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := OpenReporter(store, NewRequests(store, time.Now), session.NewDirectory(server, func(session.Handler) *Session { return nil }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		processed := map[uint64]int{}
+		v := NewFollower(f, time.Hour, func(e *event.Event) error {
+			if processed[e.Seq]++; int(e.Seq) == 1+fails {
+				return broken
+			}
+			return nil
+		})
+		c := &kept{events: []event.Event{{Seq: 1}, {Seq: 2}, {Seq: 3}}}
+		v.consumer = c
+		for _, err := range []error{v.RunInline(), v.Run(t.Context(), c), v.Commit(true)} {
+			if !errors.Is(err, broken) {
+				t.Errorf("after a failure: %v", err)
+			}
+		}
+		for seq, n := range processed {
+			if n != 1 {
+				t.Errorf("event %d failed: %d was processed %d times", 1+fails, seq, n)
+			}
+		}
+		if len(processed) != 1+fails || f.Store().Cursor() != 0 {
+			t.Errorf("event %d failed: %d were processed, the store is at %d", 1+fails, len(processed), f.Store().Cursor())
+		}
 	}
 }
 
