@@ -116,6 +116,15 @@ func (g *Gateway) open(views catalog.Views, d *Dependencies) error {
 // URLs returns the public URLs: those of the options, or those of the listeners.
 func (g *Gateway) URLs() catalog.URLs { return g.urls }
 
+// Unpriced returns why a pair of the desk has no price now; see [rfqapi.Endpoints.Unpriced].
+// Without a desk it returns an empty reason.
+func (g *Gateway) Unpriced(in market.InstrumentID) string {
+	if g.rfq == nil {
+		return ""
+	}
+	return g.rfq.Unpriced(in)
+}
+
 // Accepting reports whether a claim would be reserved now, or why not; see
 // [rfqapi.Endpoints.Accepting]. Without a desk it returns false and an empty reason.
 func (g *Gateway) Accepting() (ok bool, whyNot string) {

@@ -87,7 +87,7 @@ func (s *Service) operations() *admin.Operations {
 	}
 	if s.cfg.RFQ.Enabled {
 		o.Desk = s.desk
-		o.Status = admin.StatusSources{Accepting: s.http.Accepting, Network: func() string { return catalog.NetworkName(s.network()) }}
+		o.Status = admin.StatusSources{Accepting: s.http.Accepting, Unpriced: s.http.Unpriced, Network: func() string { return catalog.NetworkName(s.network()) }}
 	}
 	if s.prices != nil {
 		o.Prices = s.prices

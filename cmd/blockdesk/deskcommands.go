@@ -163,6 +163,8 @@ func showPrices(w io.Writer, a *operator.PricesAnswer) error {
 			}
 		case p.Stale:
 			state = "STALE: not sold"
+		case p.NotSold != "":
+			state = p.NotSold + ": not sold"
 		}
 		if p.SetAt != "" {
 			set = shortTime(p.SetAt)

@@ -59,6 +59,18 @@ func (v *View) Reference(t *Ticket, books Prices, at int64) (market.USDPrice, ev
 	return ref, r.reason
 }
 
+// PairReference returns the price before discounts that a quote of a ticket without a price
+// of its own would have at time at (Unix ns), or why there is none.
+func (v *View) PairReference(in market.InstrumentID, books Prices, at int64) (market.USDPrice, event.Reason) {
+	p := v.Pair(in)
+	if p == nil {
+		return 0, event.ReasonUnknownPair
+	}
+	o := v.pricing(books, at)
+	ref, r := o.reference(p, 0)
+	return ref, r.reason
+}
+
 func (v *View) pricing(books Prices, at int64) pricing {
 	return pricing{policy: &v.Policy, pairs: v.Pairs, rails: v.RailPrices, books: books, at: at}
 }

@@ -114,6 +114,15 @@ func TestViewPrices(t *testing.T) {
 	if _, why := bookless.Reference(v.Ticket(1), nil, d.at); why != event.ReasonPriceUnavailable {
 		t.Error(why)
 	}
+	if _, why := bookless.PairReference(0, nil, d.at); why != event.ReasonPriceUnavailable {
+		t.Error(why)
+	}
+	if got, why := v.PairReference(0, d.mids, d.at); got != v.Pair(0).Anchor || why != 0 {
+		t.Error(got, why)
+	}
+	if _, why := v.PairReference(5, d.mids, d.at); why != event.ReasonUnknownPair {
+		t.Error(why)
+	}
 	p.MaxAge = second
 	stale := View{Pairs: []Pair{p}}
 	if _, why := stale.Reference(v.Ticket(1), d.mids, d.at+2*second); why != event.ReasonPriceStale {

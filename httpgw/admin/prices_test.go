@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"blockdesk/desk"
+	"blockdesk/engine/rfq"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
 )
@@ -30,6 +31,44 @@ func (r *ruledSOL) AssetPrices() []desk.AssetPrice {
 		Asset: "SOL", Fault: "price_too_old", MaxAge: 60e9,
 		Sources: []desk.PriceSource{{Name: "pyth", Price: 151_000_000_000, PublishedAt: 1e18, Fault: "price_too_old"}},
 	}}
+}
+
+// TestNotSold: a fresh price at which nothing is sold names the reason, a stale one and one
+// that is missing do not need it.
+func TestNotSold(t *testing.T) {
+	rig := newOperatorRig(t)
+	o := rig.options(t)
+	o.Status.Unpriced = func(in market.InstrumentID) string {
+		if in == 1 {
+			return "price_unavailable"
+		}
+		return ""
+	}
+	rig.mux = http.NewServeMux()
+	newEndpoints(o, wire.NewRequestIDs(), slog.New(slog.DiscardHandler)).register(rig.mux)
+	view := *rig.desk.Current
+	view.Pairs = []rfq.Pair{
+		{Instrument: 0, Anchor: 1_000_000_000, AnchorAt: rig.now, CorridorBps: 100},
+		{Instrument: 1, Anchor: 350_000_000, AnchorAt: rig.now, CorridorBps: 100, Source: rfq.SourceBook},
+	}
+	rig.desk.Current = &view
+	list := func() string {
+		t.Helper()
+		w := rig.send("GET", "/desk/prices", "", bobToken)
+		if w.Code != 200 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		return w.Body.String()
+	}
+	if got := list(); strings.Count(got, `"not_sold"`) != 1 || !strings.Contains(got, `"not_sold":"price_unavailable"`) {
+		t.Errorf("fresh: %s", got)
+	}
+	stale := view
+	stale.Pairs = []rfq.Pair{{Instrument: 1, Anchor: 350_000_000, AnchorAt: rig.now - 2e9, MaxAge: 1e9, CorridorBps: 100}, {Instrument: 2}}
+	rig.desk.Current = &stale
+	if got := list(); strings.Contains(got, `"not_sold"`) || !strings.Contains(got, `"stale":true`) {
+		t.Errorf("stale: %s", got)
+	}
 }
 
 // TestPriceSources: an operator's price that the sources do not allow is refused with the

@@ -130,10 +130,13 @@ type operatorPrice struct {
 	Min         wire.Price `json:"min_price_usd,omitempty"`
 	Max         wire.Price `json:"max_price_usd,omitempty"`
 	// Origin says where the price is from: pyth, pool or operator; empty: there is none.
-	Origin     string              `json:"source,omitempty"`
-	Confidence wire.Price          `json:"confidence_usd,omitempty"`
-	Fault      string              `json:"fault,omitempty"`   // why the sources give no price
-	Sources    []operatorPriceFrom `json:"sources,omitempty"` // in the order of preference
+	Origin     string     `json:"source,omitempty"`
+	Confidence wire.Price `json:"confidence_usd,omitempty"`
+	Fault      string     `json:"fault,omitempty"` // why the sources give no price
+	// NotSold says why nothing is sold at a price of a pair that is there and not stale, such
+	// as that its book or the pair that it is priced over has no price.
+	NotSold string              `json:"not_sold,omitempty"`
+	Sources []operatorPriceFrom `json:"sources,omitempty"` // in the order of preference
 }
 
 // operatorPriceFrom is one source of a price.
@@ -164,6 +167,9 @@ func (e *deskEndpoints) prices() pricesAnswer {
 		if price == 0 {
 			p.Origin = ""
 		}
+		if price == 0 || p.Stale {
+			p.NotSold = "" // which these members say
+		}
 		if ruled := e.ruled(asset); ruled != nil {
 			p.Fault = ruled.Fault
 			for _, s := range ruled.Sources {
@@ -175,8 +181,12 @@ func (e *deskEndpoints) prices() pricesAnswer {
 	for i := range v.Pairs {
 		p := &v.Pairs[i]
 		low, high := rfq.Corridor(p)
+		notSold := ""
+		if e.status.Unpriced != nil {
+			notSold = e.status.Unpriced(p.Instrument)
+		}
 		add(operatorPrice{
-			Pair: e.symbol(p.Instrument), Source: terms.SourceWords[p.Source],
+			NotSold: notSold, Pair: e.symbol(p.Instrument), Source: terms.SourceWords[p.Source],
 			CorridorBps: p.CorridorBps, Min: wire.Price(low), Max: wire.Price(high), Origin: p.AnchorSource.Word(), Confidence: wire.Price(p.Confidence),
 		}, baseOf(e.symbol(p.Instrument)), p.Anchor, cmp.Or(p.PublishedAt, p.AnchorAt), p.MaxAge)
 	}

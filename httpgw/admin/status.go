@@ -15,6 +15,8 @@ type StatusSources struct {
 	// Accepting reports whether a claim of the smallest fill would be reserved now, or why
 	// not, as the public status does.
 	Accepting func() (ok bool, whyNot string)
+	// Unpriced returns why a pair has no price to sell at now; empty: it has one. nil: not known.
+	Unpriced func(in market.InstrumentID) string
 	// Network returns execution_network.
 	Network func() string
 	Chain   func() desk.ChainHealth

@@ -6,6 +6,7 @@ import (
 
 	"blockdesk/catalog"
 	"blockdesk/desk"
+	"blockdesk/engine/event"
 	"blockdesk/httpgw/terms"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
@@ -142,6 +143,16 @@ func (e *Endpoints) Accepting() (ok bool, whyNot string) {
 		whyNot = *why
 	}
 	return ok, whyNot
+}
+
+// Unpriced returns why a ticket of a pair without a price of its own has none now; empty: it
+// has one. It is safe for concurrent use.
+func (e *Endpoints) Unpriced(in market.InstrumentID) string {
+	now := e.own.current()
+	if _, why := now.view.PairReference(in, now.cycle, now.ts); why != event.ReasonNone {
+		return why.String()
+	}
+	return ""
 }
 
 // Tickets calls each for every ticket of market-tickets in the order of ids, with its

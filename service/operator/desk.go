@@ -58,6 +58,8 @@ type PricesAnswer struct {
 		ConfidenceUSD string        `json:"confidence_usd"`
 		Fault         string        `json:"fault"`
 		Sources       []PriceSource `json:"sources"`
+		// NotSold is why nothing is sold at a price that is there and not stale.
+		NotSold string `json:"not_sold"`
 	} `json:"prices"`
 }
 

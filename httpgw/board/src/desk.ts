@@ -11,7 +11,7 @@ const maxRows = 200;
 
 interface Lock { name: string; locked: boolean; since: string | null; by: string | null; reason: string | null }
 interface Price {
-  pair?: string; rail?: string; price_source?: string; price_usd: string | null; set_at: string | null; stale: boolean; min_price_usd?: string | null; max_price_usd?: string | null;
+  pair?: string; rail?: string; price_source?: string; price_usd: string | null; set_at: string | null; stale: boolean; not_sold?: string; min_price_usd?: string | null; max_price_usd?: string | null;
   source?: string; confidence_usd?: string | null; fault?: string; sources?: { name: string; fault?: string }[];
 }
 interface Balance { asset: string; balance: string; needed: string; problem: string | null }
@@ -204,7 +204,7 @@ const origin = (p: Price): string => (p.price_source === 'book' ? ['book', p.sou
 // fault returns why a price, or a source of it, is not used.
 function fault(p: Price): string {
   const bad = (p.sources ?? []).filter((s) => s.fault).map((s) => `${s.name}: ${s.fault}`);
-  const all = [...(p.stale ? ['too old: not sold'] : []), ...(p.price_usd ? [] : [p.fault ?? 'never set']), ...bad];
+  const all = [...(p.stale ? ['too old: not sold'] : []), ...(p.price_usd ? [] : [p.fault ?? 'never set']), ...(p.not_sold ? [`${p.not_sold}: not sold`] : []), ...bad];
   return all.length > 0 ? all.join('; ').replaceAll('_', ' ') : 'ok';
 }
 
@@ -229,7 +229,7 @@ function paint(s: State): void {
       p.pair ?? p.rail ?? '', origin(p), p.price_usd ? `${short(p.price_usd)}${p.confidence_usd ? ` ± ${short(p.confidence_usd)}` : ''}` : 'none', ago(p.set_at),
       p.min_price_usd && p.max_price_usd ? `${short(p.min_price_usd)} to ${short(p.max_price_usd)}` : '', fault(p),
     ],
-    warn: p.stale || !p.price_usd || Boolean(p.fault),
+    warn: p.stale || !p.price_usd || Boolean(p.fault ?? p.not_sold),
   })), [2, 3, 4]);
   table('balances', s.balances.map((b) => ({ cells: [b.asset, short(b.balance), short(b.needed), b.problem ? `low: ${b.problem.replaceAll('_', ' ')}` : 'ok'], warn: Boolean(b.problem) })), [1, 2]);
   table('inventory', s.stock.map((i) => ({ cells: [i.pair, short(i.inventory), short(i.reserved), short(i.sold), short(i.free)] })), [1, 2, 3, 4]);
