@@ -167,6 +167,26 @@ func TestPartnerLimits(t *testing.T) {
 	}
 }
 
+// TestBlockOfManyTrades: a block alone is answered whole where a range with it is refused, so
+// that an indexer can walk past it.
+func TestBlockOfManyTrades(t *testing.T) {
+	const trades = marketapi.MaxPartnerScan + 1
+	h := &tape{cursor: 9}
+	for id := trades; id > 0; id-- { // of one command
+		h.trades[0] = append(h.trades[0], marketdata.Trade{ID: market.TradeID(id), Seq: 8, At: 8e9, Price: 1, Qty: 1, Side: market.Buy})
+	}
+	get := partner(t, h)
+	events := marketapi.PathDEXScreener + "events"
+	if body := get(events, "?fromBlock=7&toBlock=8", 400); !strings.Contains(string(body), "too_many_events") {
+		t.Errorf("a range: %s", body)
+	}
+	for block, want := range map[int]int{7: 0, 8: trades, 9: 0} {
+		if got := strings.Count(string(get(events, fmt.Sprintf("?fromBlock=%d&toBlock=%[1]d", block), 200)), `"swap"`); got != want {
+			t.Errorf("block %d: %d events, want %d", block, got, want)
+		}
+	}
+}
+
 // TestGeckoTrades: by side, time and limit, newest first.
 func TestGeckoTrades(t *testing.T) {
 	h := &tape{cursor: 100}

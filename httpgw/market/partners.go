@@ -26,6 +26,8 @@ const (
 	MaxPartnerScan = 10_000
 	// MaxPartnerEvents is the largest number of events of an answer.
 	MaxPartnerEvents = 5000
+	// MaxBlockEvents is the same of a single block, which cannot be asked for in parts.
+	MaxBlockEvents = 50_000
 	// secondsBelow separates the two units of a time parameter: as milliseconds it is
 	// the year 1973, as seconds the year 5138.
 	secondsBelow = 100_000_000_000
@@ -147,6 +149,11 @@ func sideParam(query []byte) (market.Side, *wire.Problem) {
 // until it returns false or no trade is left. It refuses to read more than MaxPartnerScan;
 // field is the parameter to blame.
 func (p *partnerPages) scan(in *market.Instrument, before market.TradeID, field string, each func(*marketdata.Trade) bool) *wire.Problem {
+	return p.scanUpTo(MaxPartnerScan, in, before, field, each)
+}
+
+// scanUpTo is scan with another limit.
+func (p *partnerPages) scanUpTo(most int, in *market.Instrument, before market.TradeID, field string, each func(*marketdata.Trade) bool) *wire.Problem {
 	if p.history == nil {
 		v := p.market.view(in.ID)
 		for i := range v.Trades {
@@ -157,8 +164,8 @@ func (p *partnerPages) scan(in *market.Instrument, before market.TradeID, field 
 		return nil
 	}
 	size := scanGrowth
-	for read := 0; read < MaxPartnerScan; read += size {
-		size = min(size*scanGrowth, archive.MaxTrades, MaxPartnerScan-read)
+	for read := 0; read < most; read += size {
+		size = min(size*scanGrowth, archive.MaxTrades, most-read)
 		trades, err := p.history.Trades(in.ID, before, size)
 		if err != nil {
 			return historyFailed(err)

@@ -101,11 +101,16 @@ type swap struct {
 }
 
 // events serves DEX Screener's events: the swaps of the blocks fromBlock..toBlock, oldest
-// first. Any range can be read, in ranges of at most MaxPartnerEvents events.
+// first. Any range can be read, in ranges of at most MaxPartnerEvents events, or a block
+// alone, which may have MaxBlockEvents.
 func (p *partnerPages) events(query []byte) (*wire.Page, *wire.Problem) {
 	from, to, bad := blockRange(query)
 	if bad != nil {
 		return nil, bad
+	}
+	most := MaxPartnerEvents
+	if from == to {
+		most = MaxBlockEvents
 	}
 	to = min(to, p.lastCompleteSeq())
 	var all []swap
@@ -115,19 +120,19 @@ func (p *partnerPages) events(query []byte) (*wire.Page, *wire.Problem) {
 			return nil, historyFailed(err)
 		}
 		begin := len(all)
-		bad = p.scan(in, before, "toBlock", func(t *marketdata.Trade) bool {
+		bad = p.scanUpTo(max(MaxPartnerScan, most+1), in, before, "toBlock", func(t *marketdata.Trade) bool {
 			if t.Seq >= from && t.Seq <= to {
 				all = append(all, swap{Trade: *t, in: in})
 			}
-			return t.Seq >= from && len(all) <= MaxPartnerEvents
+			return t.Seq >= from && len(all) <= most
 		})
 		if bad != nil && bad.Status != 400 {
 			return nil, bad
 		}
-		if bad != nil || len(all) > MaxPartnerEvents {
+		if bad != nil || len(all) > most {
 			return nil, &wire.Problem{
 				Status: 400, Code: wire.CodeInvalidField, Field: "toBlock", Reason: "too_many_events",
-				Text: "There are more than " + strconv.Itoa(MaxPartnerEvents) + " events in these blocks. Ask for fewer blocks.",
+				Text: "There are more than " + strconv.Itoa(most) + " events in these blocks. Ask for fewer blocks.",
 			}
 		}
 		p.addChainSwaps(in, all[begin:])

@@ -738,7 +738,7 @@ class RobotManifest(Model):
     read_endpoints: RobotManifestReadEndpoints
     claim_endpoints: RobotManifestClaimEndpoints
     signature_submission: RobotManifestSignatureSubmission
-    required_fields: list[Any]
+    required_fields: list[str]
     examples: RobotManifestExamples
 
 
@@ -915,7 +915,7 @@ class Board(Model):
     seq: int
     ts: datetime
     qualification: BoardQualification
-    layers: list[Any]
+    layers: list[str]
     offers: list[BoardOffer]
     #: A claim of the smallest fill would be reserved now: the chain can be reached, and a ticket sells. Our choice;
     #: services before 0.2.0 do not have it.

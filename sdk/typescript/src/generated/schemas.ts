@@ -639,7 +639,7 @@ export interface RobotManifest {
     /** URL. */
     fallback_8000: string;
   };
-  required_fields: ["order_id","tranche_id","ticket_label","fill_usd","payment_rail","l1_signature"];
+  required_fields: Array<'order_id' | 'tranche_id' | 'ticket_label' | 'fill_usd' | 'payment_rail' | 'l1_signature'>;
   examples: {
     /** A command line. */
     read_book: string;
@@ -750,7 +750,7 @@ export interface Board {
     libelle: string;
     nature: string;
   };
-  layers: ["guaranteed_by","operator_declared","independently_verified"];
+  layers: Array<'guaranteed_by' | 'operator_declared' | 'independently_verified'>;
   offers: Array<{
     order_id: OrderID;
     ticket_label: string;
@@ -1505,7 +1505,7 @@ export interface MarketAdapters {
       consumers: string[];
       expected_input_format: string[];
       already_provided: string[];
-      auto_consumable: true | false | 'partially';
+      auto_consumable: boolean | 'partially';
       needs_external_onboarding: boolean;
       public_files: string[];
       endpoint_mapping: Record<string, string>;
@@ -2062,7 +2062,7 @@ export interface MarketProviderPacks {
     consumers: string[];
     facts: Record<string, string>;
     files: string[];
-    auto_consumable: true | false | 'partially';
+    auto_consumable: boolean | 'partially';
     needs_external_onboarding: boolean;
     blocker?: string;
   }>;
@@ -2441,7 +2441,7 @@ export interface MarketSubmissionPacks {
     consumers: string[];
     facts: Record<string, string>;
     files: string[];
-    auto_consumable: true | false | 'partially';
+    auto_consumable: boolean | 'partially';
     needs_external_onboarding: boolean;
     blocker?: string;
   }>;

@@ -447,7 +447,7 @@ export declare abstract class Operations {
     /**
      * DEX Screener: events.
      *
-     * In the public format of the aggregator. Adapters have their own rate limit. A swap of a mirrored pair has its signature, its fee payer, its atoms and its slot; traders of the own book are not named. At most 5,000 events: ask for fewer blocks where there are more.
+     * In the public format of the aggregator. Adapters have their own rate limit. A swap of a mirrored pair has its signature, its fee payer, its atoms and its slot; traders of the own book are not named. At most 5,000 events of several blocks: ask for fewer where there are more. One block is answered whole, up to 50,000 events.
      *
      * `GET /api/v1/market/adapters/dexscreener/events`
      */

@@ -596,7 +596,7 @@ export interface RobotManifest {
         /** URL. */
         fallback_8000: string;
     };
-    required_fields: ["order_id", "tranche_id", "ticket_label", "fill_usd", "payment_rail", "l1_signature"];
+    required_fields: Array<'order_id' | 'tranche_id' | 'ticket_label' | 'fill_usd' | 'payment_rail' | 'l1_signature'>;
     examples: {
         /** A command line. */
         read_book: string;
@@ -705,7 +705,7 @@ export interface Board {
         libelle: string;
         nature: string;
     };
-    layers: ["guaranteed_by", "operator_declared", "independently_verified"];
+    layers: Array<'guaranteed_by' | 'operator_declared' | 'independently_verified'>;
     offers: Array<{
         order_id: OrderID;
         ticket_label: string;
@@ -1411,7 +1411,7 @@ export interface MarketAdapters {
         consumers: string[];
         expected_input_format: string[];
         already_provided: string[];
-        auto_consumable: true | false | 'partially';
+        auto_consumable: boolean | 'partially';
         needs_external_onboarding: boolean;
         public_files: string[];
         endpoint_mapping: Record<string, string>;
@@ -1945,7 +1945,7 @@ export interface MarketProviderPacks {
         consumers: string[];
         facts: Record<string, string>;
         files: string[];
-        auto_consumable: true | false | 'partially';
+        auto_consumable: boolean | 'partially';
         needs_external_onboarding: boolean;
         blocker?: string;
     }>;
@@ -2322,7 +2322,7 @@ export interface MarketSubmissionPacks {
         consumers: string[];
         facts: Record<string, string>;
         files: string[];
-        auto_consumable: true | false | 'partially';
+        auto_consumable: boolean | 'partially';
         needs_external_onboarding: boolean;
         blocker?: string;
     }>;
