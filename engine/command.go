@@ -47,12 +47,15 @@ const (
 	// QuoteMass carries the last piece of a mass quote, after Fragments with the others: see
 	// MassQuoteCommands.
 	QuoteMass Kind = 15
+	// OrderList carries the last piece of a list of orders, after Fragments with the others: see
+	// ListCommands.
+	OrderList Kind = 16
 )
 
 // piece reports whether commands of the kind carry a piece for an Assembler: Fragment, Desk,
-// MirrorRefresh and QuoteMass.
+// MirrorRefresh, QuoteMass and OrderList.
 func (k Kind) piece() bool {
-	return k >= Fragment && (k <= MirrorRefresh || k == QuoteMass)
+	return k >= Fragment && (k <= MirrorRefresh || k >= QuoteMass && k <= OrderList)
 }
 
 // Values of Command.Status.

@@ -13,15 +13,15 @@ import (
 const (
 	// MaxPiece is the most bytes of a request in one command.
 	MaxPiece = pieceWords + MaxRef
-	// MaxPieces is the most commands of one desk request, mirror refresh or mass quote.
+	// MaxPieces is the most commands of one desk request, mirror refresh, mass quote or list.
 	MaxPieces = (max(rfq.MaxRequestBytes, maxMirrorBytes, quotes.MaxBytes) + MaxPiece - 1) / MaxPiece
 
 	pieceWords = 7 * 8
 	tokenAt    = 2 // offset of the Token in a request
 )
 
-// flagReducesRisk in Order.Flags of a Desk or QuoteMass command: AdmitCancels admits the
-// request. DeskCommands and MassQuoteCommands set it, so that Submit has nothing to decode.
+// flagReducesRisk in Order.Flags of a Desk, QuoteMass or OrderList command: AdmitCancels admits
+// the request. DeskCommands, MassQuoteCommands and ListCommands set it, so that Submit has nothing to decode.
 const flagReducesRisk book.Flag = 1
 
 // DeskCommands appends to dst the 1..MaxPieces commands that carry r, for one SubmitAll,
@@ -123,7 +123,7 @@ func (c *Command) validPiece() bool {
 		(c.Kind != Fragment || size == MaxPiece && c.Order.Side < MaxPieces-1)
 }
 
-// Assembler joins the pieces of desk requests, mirror refreshes and mass quotes in journal order. The zero
+// Assembler joins the pieces of desk requests, mirror refreshes, mass quotes and lists in journal order. The zero
 // value is ready. An incomplete request is dropped as soon as a later command shows that it
 // is incomplete.
 type Assembler struct {

@@ -105,7 +105,7 @@ const (
 	AdmitAll Admission = 1
 	// AdmitCancels admits only commands that reduce risk or record facts, for when the
 	// disk is nearly full: CancelOrder, MassCancel, SetParticipant, Tick, mass quotes that
-	// only withdraw, and desk requests that lock, withdraw a ticket or a price, record a payment, refund or balance, or end a
+	// only withdraw, lists of cancels, and desk requests that lock, withdraw a ticket or a price, record a payment, refund or balance, or end a
 	// delivery or claim.
 	AdmitCancels Admission = 2
 	AdmitNone    Admission = 3
@@ -145,7 +145,7 @@ func (c *Command) reducesRisk() bool {
 	switch c.Kind {
 	case CancelOrder, MassCancel, SetParticipant, Tick:
 		return true
-	case Desk, QuoteMass:
+	case Desk, QuoteMass, OrderList:
 		return c.Order.Flags&flagReducesRisk != 0
 	default:
 		return false

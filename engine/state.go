@@ -6,6 +6,7 @@ import (
 
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
+	"blockdesk/engine/lists"
 	"blockdesk/engine/quotes"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
@@ -45,7 +46,7 @@ func (o StateOptions) Validate() error {
 //  4. A participant exists once SetRisk has named it. Participant 0 is the service: it may
 //     cancel all orders and place none.
 //  5. Apply never panics, whatever the Command contains.
-//  6. A desk request, mirror refresh or mass quote with a missing or misplaced piece is dropped as a
+//  6. A desk request, mirror refresh, mass quote or list with a missing or misplaced piece is dropped as a
 //     whole. The reject has ReasonInvalidCommand, the number of the piece in Qty and the
 //     expected number in Aux; it is emitted at the piece that does not fit, or after the
 //     EpochStarted that interrupts the request.
@@ -59,6 +60,12 @@ func (o StateOptions) Validate() error {
 //     every expiry, only make the orders ending (book rule 10); MassCancelled has their number.
 //     Each later command first takes ending orders out: by instrument, up to 256 a Tick and 16
 //     any other command.
+//  9. A list of new orders is accepted whole or refused whole: each order is checked against the
+//     state before the list, with the list's orders before it as open ones, and if one breaks a
+//     rule all are Rejected, those that break none with ReasonListRefused. In an accepted list
+//     each order is then entered in turn. An order that the book would refuse by now, because
+//     of the orders before it, is Accepted and Cancelled. Listed ends the list. A list of cancels
+//     cancels those of its orders that are still live, and MassCancelled ends it.
 //
 // Cost: about 5 ns a command plus the book's work. It allocates only for DefineInstrument,
 // SetRisk, the desk, a refresh, a new quote set and the growth of a book. One goroutine at a time.
@@ -86,6 +93,8 @@ type State struct {
 	quotes       quotes.Sets
 	fills        []book.QuoteFill // of quotes, by the command
 	quoteEntries []quotes.Entry   // of the mass quote being applied
+	listEntries  []lists.Entry    // of the list being applied
+	listReasons  []listReason     // of its entries
 }
 
 // instrument begins with the fields that every order needs.

@@ -91,6 +91,7 @@ type storedBook interface {
 	EndLater(participant market.ParticipantID, side market.Side, reason event.Reason, at int64, seq uint64, out *event.Sink) int
 	Sweep(at int64, n int, seq uint64, out *event.Sink) int
 	Sweeping() bool
+	Check(o *book.Order, more int, at int64, seq uint64, out *event.Sink) (event.Reason, int64)
 	TakeOut(id market.OrderID, at int64, seq uint64, out *event.Sink)
 	Export(func(book.LiveOrder))
 	Import(book.LiveOrder) error

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"blockdesk/engine/event"
+	"blockdesk/engine/lists"
 	"blockdesk/engine/rfq"
 	"blockdesk/market"
 )
@@ -10,7 +11,7 @@ import (
 // an Engine runs on the State.
 func (s *State) Desk() *rfq.Machine { return s.desk }
 
-// addPiece takes a piece of a desk request, mirror refresh or mass quote, and applies the request if the
+// addPiece takes a piece of a desk request, mirror refresh, mass quote or list, and applies the request if the
 // piece completes it.
 func (s *State) addPiece(c *Command, out *event.Sink) {
 	wanted := s.assembler.NextPiece(c.Seq)
@@ -21,6 +22,8 @@ func (s *State) addPiece(c *Command, out *event.Sink) {
 		emitDeskReference(c, request, out)
 	case c.Kind == QuoteMass:
 		emitQuoteReference(c, request, out)
+	case c.Kind == OrderList:
+		emitListReference(c, lists.PeekRef(request), out)
 	}
 	if s.at >= s.nextExpiry {
 		s.expire(c.Kind, out)
@@ -35,8 +38,12 @@ func (s *State) addPiece(c *Command, out *event.Sink) {
 	case MirrorRefresh:
 		s.mirrorRefresh(c, request, out)
 		return
-	case QuoteMass:
-		s.massQuote(c, request, out)
+	case QuoteMass, OrderList:
+		if c.Kind == QuoteMass {
+			s.massQuote(c, request, out)
+		} else {
+			s.orderList(c, request, out)
+		}
 		if len(s.fills) > 0 {
 			s.protectQuotes(out)
 		}

@@ -115,6 +115,8 @@ func (s *script) parse(line string) ([]Command, error) {
 		return a.refresh()
 	case "quote":
 		return a.quotes()
+	case "list", "cancel-list":
+		return a.list(words[0] == "cancel-list")
 	}
 	c, err := a.command(words[0])
 	return []Command{c}, err
@@ -233,6 +235,7 @@ var kindWords = map[event.Kind]string{
 	event.Triggered: "triggered", event.MassCancelled: "mass-cancelled", event.InstrumentSet: "instrument-set",
 	event.ParticipantSet: "participant-set", event.EpochStarted: "epoch-started",
 	event.Quoted: "quoted", event.QuoteRejected: "quote-rejected", event.MassQuoted: "mass-quoted", event.Terms: "terms",
+	event.Listed:      "listed",
 	event.MirrorLevel: "mirror-level", event.Mirrored: "mirrored", event.MirrorTraded: "mirror-traded",
 }
 
@@ -282,6 +285,10 @@ func describe(e *event.Event) string {
 		part("maker-who", int64(e.Code))
 	case event.MassQuoted:
 		part("cancels", int64(e.Code))
+	case event.MassCancelled:
+		part("more", int64(e.Code))
+	case event.Listed:
+		fmt.Fprintf(&b, " %v", event.Reason(e.Code))
 	case event.InstrumentSet, event.ParticipantSet:
 		part("status", int64(e.Code))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/quickfixgo/quickfix/datadictionary"
 
 	"blockdesk/engine/event"
+	"blockdesk/engine/lists"
 	"blockdesk/fixgw/marketdata"
 	"blockdesk/fixgw/session"
 	"blockdesk/fixgw/session/sessiontest"
@@ -29,7 +30,7 @@ import (
 var docsFolder = filepath.Join("..", "sdk", "fix")
 
 // The reference documents these messages, by MsgType.
-const documentedTypes = "A 0 1 2 3 4 5 8 9 j r q D F G H V W X Y i b R S AG AI Z AJ B AE AR AF AD AQ AN AO AP x y c d e f g h"
+const documentedTypes = "A 0 1 2 3 4 5 8 9 j r q D E N F G H V W X Y i b R S AG AI Z AJ B AE AR AF AD AQ AN AO AP x y c d e f g h"
 
 var (
 	docHeading = regexp.MustCompile(`(?m)^## (.*)$`)
@@ -293,6 +294,7 @@ func TestDocumentedLimits(t *testing.T) {
 		fmt.Sprintf("have %d s to log on before", o.RestartGrace/time.Second),
 		fmt.Sprintf("%d subscriptions a session", o.MaxSubscriptions),
 		fmt.Sprintf("When you are %d KiB behind", marketdata.StaleBytes>>10),
+		fmt.Sprintf("up to %d orders", lists.MaxOrders),
 		fmt.Sprintf("%d payment reports (AE) of a session may wait", o.MaxSessionProofs),
 	} {
 		if !strings.Contains(rules, want) {

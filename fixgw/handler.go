@@ -51,6 +51,12 @@ func (h *handler) Message(msgType, frame []byte) *wire.Reject {
 		return h.quotes.QuoteRequest(frame)
 	case "AJ":
 		return h.quotes.QuoteResponse(frame)
+	case "E":
+		return h.orders.OrderList(frame)
+	case "K", "L", "M":
+		h.CountReject()
+		return wire.BusinessReject(wire.RejUnknownType, wire.BusinessIDOf(frame),
+			wire.CodeUnsupported+": a list is executed at once; its orders are changed, cancelled and asked for one by one (G, F, H)")
 	case "i", "Z":
 		return h.orders.MassQuote(frame, msgType[0] == 'Z')
 	case "AE":
@@ -96,7 +102,7 @@ func (h *handler) CancelOrders() { h.gateway.canceller.Cancel(h.orders) }
 // quotes, payments, and their status and history.
 func needsLeader(msgType []byte) bool {
 	switch string(msgType) {
-	case "D", "F", "G", "H", "q", "R", "AE", "AJ", "AF", "AD", "AN", "i", "Z":
+	case "D", "F", "G", "H", "q", "R", "AE", "AJ", "AF", "AD", "AN", "i", "Z", "E":
 		return true
 	}
 	return false

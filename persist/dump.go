@@ -76,7 +76,7 @@ func kindName(k engine.Kind) string {
 		engine.MassCancel: "mass_cancel", engine.Tick: "tick", engine.DefineInstrument: "define_instrument",
 		engine.SetRisk: "set_risk", engine.SetInstrument: "set_instrument",
 		engine.SetParticipant: "set_participant", engine.StartEpoch: "start_epoch", engine.Fragment: "attach",
-		engine.Desk: "desk", engine.MirrorRefresh: "mirror_refresh", engine.MirrorTrade: "mirror_trade", engine.QuoteMass: "mass_quote",
+		engine.Desk: "desk", engine.MirrorRefresh: "mirror_refresh", engine.MirrorTrade: "mirror_trade", engine.QuoteMass: "mass_quote", engine.OrderList: "order_list",
 	}
 	if int(k) >= len(names) || names[k] == "" {
 		return "kind_" + strconv.Itoa(int(k))

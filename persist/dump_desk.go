@@ -18,7 +18,7 @@ func appendPieceJSON(dst []byte, c *engine.Command, request []byte, incomplete b
 	if incomplete {
 		o.boolean("torn", true)
 	}
-	if c.Kind == engine.Desk || c.Kind == engine.QuoteMass {
+	if c.Kind == engine.Desk || c.Kind == engine.QuoteMass || c.Kind == engine.OrderList {
 		o.present("participant", uint64(c.Order.Participant))
 		o.present("origin", uint64(c.Origin))
 	}
@@ -30,6 +30,9 @@ func appendPieceJSON(dst []byte, c *engine.Command, request []byte, incomplete b
 	case c.Kind == engine.QuoteMass:
 		o.name("quotes")
 		o.dst = appendMassQuote(o.dst, request)
+	case c.Kind == engine.OrderList:
+		o.name("list")
+		o.dst = appendOrderList(o.dst, request)
 	default:
 		o.name("request")
 		o.dst = appendRequest(o.dst, request)

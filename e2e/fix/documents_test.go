@@ -385,6 +385,9 @@ var docExamples = []example{
 	{"replace", true, "35=G"},
 	{"cancel-reject", false, "35=9"},
 	{"status-request", true, "35=H"},
+	{"new-list", true, "35=E 66=list-1"},
+	{"list-status", false, "35=N 431=3"},
+	{"list-refused", false, "35=N 431=7"},
 	{"mass-cancel", true, "35=q"},
 	{"mass-cancel-report", false, "35=r"},
 	{"mass-status-request", true, "35=AF"},
@@ -551,6 +554,7 @@ func talkOrders(c *conversation, at, api string) {
 	c.await(example{"market-data-reject", false, "35=Y"})
 	talkByOrder(c, a, b)
 	talkMassQuotes(a)
+	talkLists(a)
 	if err := a.Client.Resend(1, 0); err != nil {
 		c.t.Fatal(err)
 	}
@@ -572,6 +576,24 @@ func talkByOrder(c *conversation, maker, reader *fixtest.Session) {
 	maker.Expect(map[int]string{35: "8", 150: "4"})
 	maker.Expect(map[int]string{35: "8", 150: "4"})
 	maker.Expect(map[int]string{35: "r"})
+}
+
+// talkLists enters a list, has one refused, and cancels what its session has.
+func talkLists(s *fixtest.Session) {
+	list := func(id, more string) {
+		order := "55=" + programtest.Symbol + "|54=1|38=10|40=2|44="
+		send(s, "E", "66="+id+"|394=3|68=2|73=2|11="+id+"-a|67=1|"+order+"0.95|59=1|11="+id+"-b|67=2|"+order+"0.94|"+more+"|")
+	}
+	for _, c := range []struct{ id, more, exec, status string }{{"list-1", "59=1", "0", "3"}, {"list-2", "59=4", "8", "7"}} {
+		list(c.id, c.more)
+		s.Expect(map[int]string{35: "8", 150: c.exec})
+		s.Expect(map[int]string{35: "8", 150: c.exec})
+		s.Expect(map[int]string{35: "N", 431: c.status})
+	}
+	send(s, "q", "11=mass-3|530=7|5620=Y|60=T|")
+	s.Expect(map[int]string{35: "8", 150: "4"})
+	s.Expect(map[int]string{35: "8", 150: "4"})
+	s.Expect(map[int]string{35: "r", 533: "2"})
 }
 
 // talkMassQuotes quotes, has an entry refused, and withdraws.

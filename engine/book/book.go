@@ -21,6 +21,8 @@
 //	                                                           // makes them ending, see rule 10
 //	Sweep(at int64, n int, seq uint64, out *event.Sink) int    // takes up to n ending orders out
 //	Sweeping() bool                                            // there may be ending orders
+//	Check(o *Order, more int, at int64, seq uint64, out *event.Sink) (event.Reason, int64)
+//	                                                           // why Submit would reject o if the book had more other orders, and the limit
 //	TakeOut(id market.OrderID, at int64, seq uint64, out *event.Sink) // the order, if it is ending
 //	OpenOrders(participant market.ParticipantID) int           // Open on both sides
 //	OrderCount() int                                           // live and ending orders

@@ -24,6 +24,7 @@ type orderBook interface {
 	EndLater(participant market.ParticipantID, side market.Side, why event.Reason, at int64, seq uint64, out *event.Sink) int
 	Sweep(at int64, n int, seq uint64, out *event.Sink) int
 	Sweeping() bool
+	Check(o *book.Order, more int, at int64, seq uint64, out *event.Sink) (event.Reason, int64)
 	TakeOut(id market.OrderID, at int64, seq uint64, out *event.Sink)
 	NextExpiry() int64
 	OpenOrders(participant market.ParticipantID) int

@@ -28,7 +28,7 @@
 //	CancelRejected order    0          0            0                0               –       Reason
 //	Replenished    order    0          limit        open             newly displayed +Aux    0
 //	Triggered      order    0          limit or 0   open             trade price     –       0
-//	MassCancelled  0        0          0            cancelled        0               –       0
+//	MassCancelled  0        0          0            cancelled        0               –       0, or MoreCancels
 //	InstrumentSet  0        0          0            0                0               –       status
 //	ParticipantSet 0        0          0            0                0               –       1 killed, 2 live
 //	EpochStarted   0        epoch      0            0                0               –       0
@@ -38,6 +38,7 @@
 //	Quoted         0        set        0            entry's number   0               –       0
 //	QuoteRejected  0        set        0            entry's number   the rule's limit –      Reason
 //	MassQuoted     0        response   0            accepted entries refused entries –       0, or what was cancelled: QuotesCancelled…
+//	Listed         first    0          0            orders           0               –       0, or the first Reason of a refused list
 //	Desk           –        –          a piece of a record of the RFQ desk: see SetDesk and package rfq; it has no At
 //
 // All events with one Seq belong to one command; its Reference, if any, comes first, then its
@@ -47,6 +48,10 @@
 // The entries of a mass quote share its Seq. Each begins with its Quoted, the events of its
 // orders follow, and a refused one ends with its QuoteRejected; MassQuoted ends them all. Then
 // come the orders that a quote protection pulls.
+//
+// The orders of a list share its Seq. The list's Reference comes first; then each order has its
+// Reference, its Terms and its events, and the list's Reference comes again before the Listed
+// that ends them all. The ids of the orders are consecutive.
 //
 // Only the three Mirror kinds change a mirrored instrument. The MirrorLevels of a refresh
 // share the Seq of the Mirrored that ends it; between them the book is in a state that never
@@ -89,7 +94,11 @@ const (
 	Quoted         Kind = 23
 	QuoteRejected  Kind = 24
 	MassQuoted     Kind = 25
+	Listed         Kind = 26
 )
+
+// MoreCancels is the Code of a MassCancelled that a further one of the same request follows.
+const MoreCancels uint16 = 1
 
 // Values of Code in an InstrumentSet.
 const (

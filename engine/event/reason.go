@@ -62,6 +62,9 @@ const (
 	ReasonInvalidSpread Reason = 50 // the bid is not below the offer
 	ReasonQuoteSets     Reason = 51 // too many sets, or instruments in a set
 
+	// An order was refused because another one of its list was.
+	ReasonListRefused Reason = 52
+
 	// A request to the desk was refused (engine/rfq).
 	ReasonUnknownTicket     Reason = 60
 	ReasonUnknownTranche    Reason = 61
@@ -112,6 +115,7 @@ var reasonWords = map[Reason]string{
 	ReasonLevelFull: "level_full", ReasonInvalidCommand: "invalid_command",
 	ReasonMinQtyUnfillable: "min_qty_unfillable",
 	ReasonQuoteReplaced:    "quote_replaced", ReasonQuoteProtection: "quote_protection",
+	ReasonListRefused:   "list_refused",
 	ReasonInvalidSpread: "invalid_spread", ReasonQuoteSets: "quote_sets",
 	ReasonNotMirrored: "not_mirrored", ReasonStaleSlot: "stale_slot", ReasonOutOfSequence: "out_of_turn",
 	ReasonUnknownTicket: "unknown_ticket", ReasonUnknownTranche: "unknown_tranche",

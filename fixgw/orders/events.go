@@ -259,8 +259,12 @@ func (f *Reporter) massCancelled(e *event.Event) {
 	if s == nil || !f.out.Command.IsRequest() {
 		return
 	}
+	cancelled := f.countCancelled(e)
+	if e.Code == event.MoreCancels {
+		return
+	}
 	f.execID = f.out.AppendExecID(f.execID[:0], e)
-	r := wire.MassCancelReport{ID: f.execID, ClOrdID: f.out.Command.ClOrdID(), Kind: '7', Side: e.Side, Rejected: -1, Orders: int64(e.Qty), At: e.At}
+	r := wire.MassCancelReport{ID: f.execID, ClOrdID: f.out.Command.ClOrdID(), Kind: '7', Side: e.Side, Rejected: -1, Orders: cancelled, At: e.At}
 	if in := f.instruments.Get(e.Instrument); in != nil {
 		r.Symbol, r.Kind = in.Symbol, '1'
 	}
@@ -395,11 +399,15 @@ func (f *Reporter) massQuoted(e *event.Event) {
 // state that later events of the same command need.
 func (f *Reporter) Apply(e *event.Event) error {
 	if e.Seq != f.seq {
-		f.seq, f.terms.Kind, f.quoteSet, f.refused = e.Seq, 0, 0, f.refused[:0]
+		f.seq, f.quoteSet, f.refused, f.refusedListed = e.Seq, 0, f.refused[:0], f.refusedListed[:0]
+		f.terms.Kind = 0
 	}
 	switch e.Kind {
 	case event.Reference:
+		f.terms.Kind = 0 // of an order of a list
 		return nil
+	case event.Rejected:
+		f.refusedListed = append(f.refusedListed, *e)
 	case event.Terms:
 		f.terms = *e
 		return nil
@@ -432,6 +440,8 @@ func (f *Reporter) Apply(e *event.Event) error {
 		return f.changeRefused(e)
 	case event.MassCancelled:
 		f.massCancelled(e)
+	case event.Listed:
+		return f.listed(e)
 	case event.MassQuoted:
 		f.massQuoted(e)
 	case event.Triggered:
@@ -444,7 +454,9 @@ func (f *Reporter) Apply(e *event.Event) error {
 // request, and not an expiry that was due before it.
 func (f *Reporter) answersRequest(e *event.Event) bool {
 	switch e.Kind {
-	case event.MassCancelled, event.MassQuoted:
+	case event.MassCancelled:
+		return e.Code != event.MoreCancels
+	case event.MassQuoted, event.Listed:
 		return true
 	case event.Accepted, event.Rejected, event.AmendRejected, event.CancelRejected:
 		return f.out.Command.Names(e.OrderID)

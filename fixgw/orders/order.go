@@ -16,6 +16,7 @@ const (
 	keyLive    byte = 'o' // OrderID: one live order
 	keyClosed  byte = 'y' // day, OrderID: one closed order
 	keyAccount byte = 'n' // session, number: an Account (1)
+	keyPartial byte = 'w' // session: how many orders an unfinished mass cancel has cancelled
 )
 
 func liveKey(dst []byte, id market.OrderID) []byte {

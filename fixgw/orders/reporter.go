@@ -26,10 +26,16 @@ type Reporter struct {
 	terms    event.Event         // its Terms; Kind 0 = it has none
 	quoteSet uint16              // of the mass quote's entry
 	refused  []wire.QuoteRefusal // of the mass quote's entries, so far
+	// refusedListed are the Rejected events of a list's orders, so far.
+	refusedListed []event.Event
 
 	// Since the last commit:
 	changed  []*order
 	replaced []replaced
+
+	// partials are the mass cancels of sessions in several lists.
+	partials        map[uint16]*partialCancel
+	partialsChanged bool
 
 	key, record  []byte
 	body, text   []byte // of the report
@@ -44,11 +50,14 @@ type replaced struct {
 
 // NewReporter returns a reporter without orders. Fills go to h.
 func NewReporter(out *reports.Reporter, sessions session.Directory[Session], instruments *market.Instruments, h *history.History) *Reporter {
-	return &Reporter{out: out, sessions: sessions, instruments: instruments, history: h, orders: make(map[market.OrderID]*order)}
+	return &Reporter{out: out, sessions: sessions, instruments: instruments, history: h, orders: make(map[market.OrderID]*order), partials: make(map[uint16]*partialCancel)}
 }
 
 // Load reads the live orders, before the first event.
 func (f *Reporter) Load() error {
+	if err := f.loadPartials(); err != nil {
+		return err
+	}
 	return kv.Each(f.out.Store(), []byte{keyLive}, []byte{keyLive + 1}, func(key, value []byte) error {
 		if len(value) == 0 {
 			return nil
@@ -69,7 +78,7 @@ func (f *Reporter) Load() error {
 }
 
 // Changed implements reports.Part.
-func (f *Reporter) Changed() bool { return len(f.changed) > 0 }
+func (f *Reporter) Changed() bool { return len(f.changed) > 0 || f.partialsChanged }
 
 // Fill implements reports.Part.
 func (f *Reporter) Fill(set func(key, value []byte), deleteRange func(lo, hi []byte)) {
@@ -87,12 +96,14 @@ func (f *Reporter) Fill(set func(key, value []byte), deleteRange func(lo, hi []b
 			set(f.key, f.record)
 		}
 	}
+	f.fillPartials(set, deleteRange)
 	f.history.Commit(set)
 }
 
 // Committed implements reports.Part.
 func (f *Reporter) Committed() {
 	f.history.AfterCommit()
+	f.forgetPartials()
 	for _, r := range f.replaced {
 		r.owner.Close(r.clOrdID)
 	}

@@ -328,8 +328,8 @@ func (s *Session) checkTarget(r *wire.OrderRequest, t *target) *wire.Refusal {
 	return nil
 }
 
-// massCancel handles a q: all orders of the participant, from any of its sessions, on one
-// instrument or all, on one side or both.
+// massCancel handles a q: all orders of the participant, from any of its sessions, or those of
+// this session, on one instrument or all, on one side or both.
 func (s *Session) massCancel(r *wire.OrderRequest) *wire.Reject {
 	content := r.Content('q')
 	done, duplicate, reject := s.Repeated(r.ClOrdID, content)
@@ -360,6 +360,15 @@ func (s *Session) massCancel(r *wire.OrderRequest) *wire.Reject {
 			refusal.Reason = other
 		}
 	}
+	ownOnly := false
+	if refusal == nil {
+		if ownOnly, refusal = r.SessionOnly(); refusal != nil {
+			refusal.Reason = other
+		}
+	}
+	if refusal == nil && ownOnly && s.entry.Format1 {
+		refusal = wire.Refuse(notSupported, wire.CodeUnsupported, "MassCancelSession (5620): %s", rfq.ErrNotFinalized)
+	}
 	if refusal != nil {
 		s.CountReject()
 		report := wire.MassCancelReport{
@@ -369,6 +378,9 @@ func (s *Session) massCancel(r *wire.OrderRequest) *wire.Reject {
 		s.Out.Scratch = report.AppendBody(s.Out.Scratch[:0])
 		s.SendReport("r", s.Out.Scratch)
 		return nil
+	}
+	if ownOnly {
+		return s.cancelOwn(r, in, side, content)
 	}
 	o := book.Order{Participant: s.Participant.Number, Side: side}
 	return s.submit(engine.MassCancel, in, o, 0, r, &reports.Request{ClOrdID: string(r.ClOrdID), MsgType: 'q', Content: content})

@@ -27,6 +27,7 @@ type Session struct {
 	// enqueued and executed inline. enqueued: one was.
 	alone, enqueued bool
 	mass            massScratch
+	lists           listScratch
 
 	mu     sync.Mutex
 	orders map[market.OrderID]*order // live ones

@@ -190,6 +190,15 @@ func (s *Session) Repeated(key []byte, content uint64) (done, duplicate bool, re
 	return true, false, nil
 }
 
+// Used reports whether an earlier request has had that ClOrdID, today or yesterday.
+func (s *Session) Used(clOrdID []byte) (bool, error) {
+	if _, ok := s.Find(string(clOrdID)); ok {
+		return true, nil
+	}
+	_, ok, err := s.StoredID(clOrdID)
+	return ok, err
+}
+
 // StoredID returns the id of the order or claim of a request that was answered today or
 // yesterday.
 func (s *Session) StoredID(clOrdID []byte) (id market.OrderID, ok bool, err error) {

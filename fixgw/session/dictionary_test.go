@@ -49,6 +49,7 @@ var customFields = []struct {
 	{wire.TagProtectionFills, "ProtectionFills", "INT", "i"},
 	{wire.TagProtectionQty, "ProtectionQty", "QTY", "i"},
 	{wire.TagProtectionMillis, "ProtectionMillis", "INT", "i"},
+	{wire.TagMassCancelSession, "MassCancelSession", "BOOLEAN", "q"},
 	{wire.TagSelfTrade, "SelfTradeType", "CHAR", "D i"},
 	{wire.TagCancelOnDisconnect, "CancelOrdersOnDisconnect", "BOOLEAN", "A D"},
 	{wire.TagDropCopy, "DropCopy", "BOOLEAN", "A"},

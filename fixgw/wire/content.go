@@ -19,6 +19,9 @@ func (r *OrderRequest) Content(msgType byte) uint64 {
 	if r.onDisconnect != nil {
 		h = h.add([]byte("8013=")).add(r.onDisconnect)
 	}
+	if r.massSession != nil {
+		h = h.add([]byte("5620=")).add(r.massSession)
+	}
 	return h.sum()
 }
 

@@ -13,6 +13,10 @@ const (
 	TagDropCopy           = 9406 // Y = copies of all fills of the participant; absent = N
 )
 
+// TagMassCancelSession is Y in an OrderMassCancelRequest (q) that cancels the orders of its session
+// only; absent = N, those of the participant.
+const TagMassCancelSession = 5620
+
 // The custom fields have values that no standard field fits. Only a session that has
 // logged on with 5600=Y gets them, because a stock client rejects fields that its
 // dictionary lacks. sdk/fix/FIX44-blockdesk.xml defines them, and TestDictionary compares

@@ -27,6 +27,7 @@ type OrderRequest struct {
 	Account, currency             []byte
 	selfTrade                     []byte // SelfTradeType (7928)
 	onDisconnect                  []byte // CancelOrdersOnDisconnect (8013)
+	massSession                   []byte // MassCancelSession (5620)
 	// unsupported is a field that asks for an execution which the book does not have; 0 =
 	// none.
 	unsupported int
@@ -85,6 +86,8 @@ func ScanOrderRequest(frame []byte) (r OrderRequest) {
 			r.selfTrade = value
 		case TagCancelOnDisconnect:
 			r.onDisconnect = value
+		case TagMassCancelSession:
+			r.massSession = value
 		default:
 			if r.unsupported == 0 && unsupportedBy(tag, value) {
 				r.unsupported = tag
@@ -426,6 +429,17 @@ func (r *OrderRequest) AppendSymbol(dst []byte) []byte {
 		return dst
 	}
 	return AppendText(append(dst, "\x0155="...), string(r.Symbol))
+}
+
+// SessionOnly reads MassCancelSession (5620) of a q.
+func (r *OrderRequest) SessionOnly() (bool, *Refusal) {
+	switch {
+	case r.massSession == nil || string(r.massSession) == "N":
+		return false, nil
+	case string(r.massSession) == "Y":
+		return true, nil
+	}
+	return false, Refuse(OrdRejOther, CodeInvalidField, "MassCancelSession (5620) %.20q: must be Y or N", r.massSession)
 }
 
 // MassKind returns MassCancelRequestType, or 7 (all) where it has no value of FIX 4.4.

@@ -55,6 +55,8 @@ func AnswerForm(code byte) (msgType string, firstTag int) {
 		return "AG", TagQuoteReqID
 	case AnswerMassQuote:
 		return "b", TagQuoteID
+	case AnswerList:
+		return "N", TagListID
 	}
 	return string(code), TagOrderID
 }

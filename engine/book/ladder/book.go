@@ -267,6 +267,36 @@ func (b *Book) massCancelSide(participant market.ParticipantID, s market.Side, r
 // submitGeneral is Submit for all other cases. live is the slot of a live order with the
 // same id, or 0.
 func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
+	var t taker
+	if reason, limit := b.judge(o, live, 0, &t, c); reason != event.ReasonNone {
+		c.reject(o, reason, limit)
+		return
+	}
+	if o.Type == book.Stop || o.Type == book.StopLimit {
+		b.submitStop(o, c)
+		return
+	}
+	shown := market.Qty(0)
+	quiet := t.rests && !b.crosses(&t)
+	if quiet {
+		shown = t.slice()
+	}
+	c.accept(o, shown)
+	b.process(&t, quiet, c)
+	b.elect(&t, c)
+}
+
+// Check returns why Submit would reject o if the book had more orders than it has, and the limit
+// that o breaks. Like Submit it first takes out the ending orders that o meets; it changes
+// nothing else.
+func (b *Book) Check(o *book.Order, more int, at int64, seq uint64, out *event.Sink) (event.Reason, int64) {
+	slot, _ := b.find(o.ID, hashOf(o.ID))
+	return b.judge(o, slot, more, &taker{}, &command{at, seq, out, b.instrument})
+}
+
+// judge is Check; live is the slot of a live order with the same id, or 0. It sets t to the
+// active order of o, if that is no stop.
+func (b *Book) judge(o *book.Order, live int32, more int, t *taker, c *command) (event.Reason, int64) {
 	b.growAccounts(o.Participant)
 	stop := o.Type == book.Stop || o.Type == book.StopLimit
 	rests := o.Type == book.Limit && o.TIF != book.IOC && o.TIF != book.FOK
@@ -277,19 +307,15 @@ func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
 	}
 	switch {
 	case live != 0:
-		c.reject(o, event.ReasonDuplicateOrder, 0)
-		return
+		return event.ReasonDuplicateOrder, 0
 	case o.Flags&book.FlagMinQty == 0 && book.TooManySlices(o.Qty, o.Display):
-		c.reject(o, event.ReasonInvalidDisplay, book.MaxSlices)
-		return
-	case (stop || rests) && b.live >= b.maxOrders:
-		c.reject(o, event.ReasonBookFull, int64(b.maxOrders))
-		return
+		return event.ReasonInvalidDisplay, book.MaxSlices
+	case (stop || rests) && b.live+more >= b.maxOrders:
+		return event.ReasonBookFull, int64(b.maxOrders)
 	case stop:
-		b.submitStop(o, c)
-		return
+		return event.ReasonNone, 0
 	}
-	t := taker{
+	*t = taker{
 		id: o.ID, limit: o.Price, reach: sign(o.Side) * int64(o.Price), rem: o.Qty, display: o.Display,
 		expire: o.ExpireAt, state: flagsOf(o) | b.accounts[o.Participant].marks&genMask, participant: o.Participant, side: o.Side, stp: o.STP, rests: rests,
 	}
@@ -302,16 +328,5 @@ func (b *Book) submitGeneral(o *book.Order, live int32, c *command) {
 	if o.Flags&book.FlagMinQty != 0 {
 		t.display, t.least = 0, o.Display
 	}
-	if reason, limit := b.rejectReason(&t); reason != event.ReasonNone {
-		c.reject(o, reason, limit)
-		return
-	}
-	shown := market.Qty(0)
-	quiet := rests && !b.crosses(&t)
-	if quiet {
-		shown = t.slice()
-	}
-	c.accept(o, shown)
-	b.process(&t, quiet, c)
-	b.elect(&t, c)
+	return b.rejectReason(t)
 }

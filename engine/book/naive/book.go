@@ -66,18 +66,8 @@ func (b *Book) begin(at int64, seq uint64, out *event.Sink) {
 // Submit enters a new order: rule 2.
 func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	b.begin(at, seq, out)
-	n := &order{Order: *o, open: o.Qty}
-	if n.Flags&book.FlagMinQty != 0 {
-		n.least, n.Display = n.Display, 0
-	}
-	n.Flags &= book.FlagPostOnly | book.FlagQuote
-	b.takeOut(b.live[n.ID])
-	reason, limit := b.enterRejectReason(n)
-	if reason == event.ReasonNone && !isStop(n) {
-		b.clearTop(n)
-		reason, limit = b.takerRejectReason(n)
-	}
-	if reason != event.ReasonNone {
+	n := newOrder(o)
+	if reason, limit := b.rejectReason(n, 0); reason != event.ReasonNone {
 		b.emit(event.Event{
 			Kind: event.Rejected, OrderID: o.ID, Side: o.Side, Participant: o.Participant,
 			Price: o.Price, Qty: o.Qty, Aux: limit, Code: uint16(reason),
@@ -101,16 +91,42 @@ func (b *Book) Submit(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	b.electAll(b.elect())
 }
 
-// enterRejectReason returns why a new order must be rejected whatever it meets, and the limit
-// that it breaks.
-func (b *Book) enterRejectReason(n *order) (event.Reason, int64) {
+func newOrder(o *book.Order) *order {
+	n := &order{Order: *o, open: o.Qty}
+	if n.Flags&book.FlagMinQty != 0 {
+		n.least, n.Display = n.Display, 0
+	}
+	n.Flags &= book.FlagPostOnly | book.FlagQuote
+	return n
+}
+
+// Check returns why Submit would reject o if the book had more orders than it has, and the limit
+// that o breaks. Like Submit it first takes out the ending orders that o meets.
+func (b *Book) Check(o *book.Order, more int, at int64, seq uint64, out *event.Sink) (event.Reason, int64) {
+	b.begin(at, seq, out)
+	return b.rejectReason(newOrder(o), more)
+}
+
+func (b *Book) rejectReason(n *order, more int) (event.Reason, int64) {
+	b.takeOut(b.live[n.ID])
+	reason, limit := b.enterRejectReason(n, more)
+	if reason == event.ReasonNone && !isStop(n) {
+		b.clearTop(n)
+		reason, limit = b.takerRejectReason(n)
+	}
+	return reason, limit
+}
+
+// enterRejectReason returns why a new order must be rejected whatever it meets, if the book had
+// more orders than it has, and the limit that it breaks.
+func (b *Book) enterRejectReason(n *order, more int) (event.Reason, int64) {
 	if b.live[n.ID] != nil {
 		return event.ReasonDuplicateOrder, 0
 	}
 	if book.TooManySlices(n.open, n.Display) {
 		return event.ReasonInvalidDisplay, book.MaxSlices
 	}
-	if (isStop(n) || mayRest(n)) && len(b.live) >= b.opt.MaxOrders {
+	if (isStop(n) || mayRest(n)) && len(b.live)+more >= b.opt.MaxOrders {
 		return event.ReasonBookFull, int64(b.opt.MaxOrders)
 	}
 	return event.ReasonNone, 0

@@ -172,7 +172,7 @@ func (b *Book) Import(r book.LiveOrder) error {
 	m := &order{Order: r.Order, open: r.Open, entered: r.EnteredSeq, waiting: r.Waiting, ending: reasonOf(r.Flags)}
 	m.Flags &= book.FlagPostOnly | book.FlagQuote
 	b.sweeping = b.sweeping || m.ending != event.ReasonNone
-	reason, _ := b.enterRejectReason(m)
+	reason, _ := b.enterRejectReason(m, 0)
 	if reason == event.ReasonNone && !r.Waiting {
 		reason, _ = b.restRejectReason(m)
 	}
