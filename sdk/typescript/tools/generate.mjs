@@ -19,6 +19,7 @@ const renamed = { Symbol: 'PairSymbol' };
 const passedOver = new Set([
   'description', 'minimum', 'maximum', 'pattern', 'minItems', 'maxItems', 'minLength', 'maxLength', 'contentEncoding',
   'default', 'format', 'title', 'example', 'examples', 'dependentRequired', 'uniqueItems', 'exclusiveMinimum', '$comment',
+  'x-go-name',
 ]);
 const understood = new Set([
   '$ref', 'const', 'enum', 'anyOf', 'oneOf', 'type', 'properties', 'required', 'additionalProperties', 'items', 'prefixItems',
