@@ -38,6 +38,15 @@ if command -v python3 >/dev/null; then
 		--root-user-action ignore ccxt==4.5.90 2>/dev/null || skip "ccxt: python3 -m pip install ccxt failed"
 fi
 
+# What makes clients of the OpenAPI document, and what invents requests of it.
+if command -v python3 >/dev/null; then
+	for package in openapi-python-client==0.29.1 schemathesis==4.32.5; do
+		command -v "${package%%==*}" >/dev/null || timeout 240 python3 -m pip install --quiet --disable-pip-version-check \
+			--root-user-action ignore "$package" 2>/dev/null || skip "${package%%==*}: python3 -m pip install $package failed"
+	done
+fi
+timeout 240 go -C internal/clients/oapi mod download 2>/dev/null || skip "oapi-codegen: go mod download failed"
+
 # The local chain, the pages' builds, and independent clients from npm.
 if command -v npm >/dev/null; then
 	find . -name package-lock.json -not -path '*/node_modules/*' | while read -r lock; do

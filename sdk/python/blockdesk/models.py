@@ -1422,6 +1422,8 @@ class HandshakeTermsTokenIssuance(Model):
     """See the service's specification: ``HandshakeTermsTokenIssuance``."""
 
     per_ip: int
+    #: Seconds between two tokens of a client address: 3600, unless the operator allows more
+    #: (`http.tokens_per_hour`).
     window_s: int
 
 

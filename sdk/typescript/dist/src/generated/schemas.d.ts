@@ -1087,7 +1087,8 @@ export interface HandshakeTerms {
         lifetime_s: 604800;
         issuance: {
             per_ip: 1;
-            window_s: 3600;
+            /** Seconds between two tokens of a client address: 3600, unless the operator allows more (`http.tokens_per_hour`). */
+            window_s: number;
         };
     };
     /** Requests per client IP; null: no limit. `handshake` is a token bucket of `burst`; `build_submit` applies to any window. The shape is our choice. */
