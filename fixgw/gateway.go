@@ -273,6 +273,7 @@ func (g *Gateway) Run(ctx context.Context, c projection.Consumer) error {
 	start(g.follower.RunCommits)
 	start(g.requests.FillFilter)
 	start(g.packages.Run)
+	start(g.RollSequences)
 	start(g.payments.Run)
 	start((&maintenance{gateway: g}).Run)
 	conns.Go(func() { g.Serve(serving, &conns) })

@@ -52,10 +52,16 @@ func (s *Service) listenFIX() (err error) {
 			return err
 		}
 	}
+	var roll time.Duration
+	if c.SequenceRoll != "" {
+		if roll, err = config.ParseTimeOfDay(c.SequenceRoll); err != nil {
+			return err
+		}
+	}
 	s.fix, err = fixgw.New(fixgw.Options{Options: session.Options{
 		Address: s.cfg.Listen.FIX, Listen: s.o.Listen, TLS: s.o.Inputs.tls, CompID: c.CompID, Participants: s.o.Inputs.Participants,
 		Dictionary: s.o.Program.Dictionary, MaxSessions: c.MaxSessions, Rate: c.MessagesPerSecond, MessageLog: messages,
-		Prepared: s.o.Sessions, Leadership: s.leadershipFor(s.events.fix, nil), Logger: s.log,
+		RollAt: roll, Prepared: s.o.Sessions, Leadership: s.leadershipFor(s.events.fix, nil), Logger: s.log,
 	}, Group: s.cfg.GroupNumber(), Format1: s.storage.Format1}, fixEngine{s.eng, s.events.fix}, s.storage.FIX, uses, s.set)
 	return err
 }

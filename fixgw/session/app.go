@@ -162,8 +162,23 @@ func (a app) admin(s *Session, m *quickfix.Message) quickfix.MessageRejectError 
 			a.RateLimited.Add(1)
 			return quickfix.NewMessageRejectError(fmt.Sprintf("%s: at most %d ResendRequests at once and one a second", wire.CodeRateLimited, MaxResends), sessionRejectOther, nil)
 		}
+		return a.checkResend(s, m)
 	}
 	return nil
+}
+
+// checkResend refuses a ResendRequest for numbers that no message has had since the numbers began
+// at 1: there is nothing to fill the gap with.
+func (a app) checkResend(s *Session, m *quickfix.Message) quickfix.MessageRejectError {
+	tag := quickfix.Tag(tagBeginSeqNo)
+	first, err := m.Body.GetInt(tag)
+	last := s.Messages.NextSenderMsgSeqNum() - 1
+	if err != nil || first <= last {
+		return err
+	}
+	a.Rejects.Add(1)
+	text := fmt.Sprintf("%s: BeginSeqNo (7) %d: our last number is %d: earlier days cannot be resent", wire.CodeInvalidField, first, last)
+	return quickfix.NewMessageRejectError(text, sessionRejectValue, &tag)
 }
 
 // Values of SessionRejectReason (373).
@@ -173,9 +188,10 @@ const (
 )
 
 const (
-	tagMsgSeqNum = 34
-	tagNewSeqNo  = 36
-	tagText      = 58
+	tagBeginSeqNo = 7
+	tagMsgSeqNum  = 34
+	tagNewSeqNo   = 36
+	tagText       = 58
 )
 
 // FromApp takes an application message.

@@ -76,23 +76,28 @@ func (v *Server) ResetSequence(compID string, force bool) error {
 	if err != nil {
 		return err
 	}
+	return v.reset(s, force, resetText)
+}
+
+// reset is ResetSequence; text is that of the Logout.
+func (v *Server) reset(s *Session, force bool, text string) error {
 	s.entry.Lock()
 	defer s.entry.Unlock()
 	if force && s.loggedOn.Load() {
-		s.kick(resetText)
+		s.kick(text)
 	}
 	most := v.options.KickGrace + 2*v.options.FlushTimeout
 	for end := time.Now().Add(most); force && s.conn.Load() != nil && time.Now().Before(end); {
 		time.Sleep(resetPause)
 	}
 	if s.conn.Load() != nil {
-		return fmt.Errorf("%w: %s", ErrLoggedOn, compID)
+		return fmt.Errorf("%w: %s", ErrLoggedOn, s.CompID())
 	}
 	if err := s.Messages.Reset(); err != nil {
 		v.Fail(err)
 		return err
 	}
-	v.options.Logger.Info("FIX sequence numbers reset", "comp_id", compID)
+	v.options.Logger.Info("FIX sequence numbers reset", "comp_id", s.CompID())
 	return nil
 }
 

@@ -61,7 +61,10 @@ type Options struct {
 
 	MaxReplay    int // messages replayed for one ResendRequest
 	KeepMessages int // outgoing numbers whose messages are kept
-	ReserveSeqs  int // outgoing numbers reserved ahead: see MessageStore
+	// RollAt is the time of day, from 00:00 UTC, at which the numbers of all sessions begin at 1
+	// again; 0 = never.
+	RollAt      time.Duration
+	ReserveSeqs int // outgoing numbers reserved ahead: see MessageStore
 
 	// Prepared has sessions that were made ahead (Pool.Next): a node that becomes the
 	// leader serves them at once. If they do not fit Participants, Open closes it and
@@ -153,6 +156,9 @@ func (o Options) Validate() error {
 		AtMostHour("flush_timeout", o.FlushTimeout),
 		AtMostHour("gap_timeout", o.GapTimeout),
 	)
+	if err == nil && (o.RollAt < 0 || o.RollAt > 24*time.Hour) {
+		err = fmt.Errorf("fix: roll_at %s: must be 0 to 24h", o.RollAt)
+	}
 	if err != nil || len(o.Participants) == 0 {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 //	r session                           reserved outgoing numbers, u64
 //	l session                           SendingTime of the last signed Logon, Unix nanoseconds, u64
 //	u session                           skipped outgoing numbers: see skipped.go
+//	z session                           time of the last daily roll, Unix nanoseconds, u64
 //	m session MsgSeqNum                 one sent application message
 const (
 	keyAssign  byte = 'a'
@@ -30,6 +31,7 @@ const (
 	keySigned  byte = 'l'
 	keyMessage byte = 'm'
 	keySkipped byte = 'u'
+	keyRolled  byte = 'z'
 )
 
 // ErrLayout is wrapped by the error for a record that this version cannot read.

@@ -17,6 +17,7 @@ const (
 	stoppingText = codeMaintenance + ": the service is stopping"
 	removedText  = codeRemoved + ": this CompID is not configured any more"
 	resetText    = codeLoggedOut + ": the sequence numbers are being reset"
+	rollText     = codeLoggedOut + ": a new day: both sides begin at MsgSeqNum 1"
 )
 
 // StoreFailedText is the reason of a refusal after the store has failed, which ends the

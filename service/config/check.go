@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gagliardetto/solana-go/base58"
 
@@ -46,9 +48,20 @@ var formats = map[string]format{
 	"peer URL":        {"URL", orEmpty(checkPeerURL)},
 	"proxy":           {"list of addresses or prefixes", parses(parseProxy)},
 	"socket":          {"socket", checkSocket},
+	"time of day":     {"HH:MM", orEmpty(parses(ParseTimeOfDay))},
 	"token URI":       {"URI of at most 512 bytes", orEmpty(checkTokenURI)},
 	"token name":      {"text of at most 60 bytes", checkTokenName},
 	"ws":              {"URL", checkGroupURL("ws", "wss")},
+}
+
+// ParseTimeOfDay returns how long after 00:00 a time HH:MM is, 24 hours for 00:00 itself: 0 is no
+// time.
+func ParseTimeOfDay(text string) (time.Duration, error) {
+	t, err := time.Parse("15:04", text)
+	if err != nil || len(text) != len("15:04") {
+		return 0, errors.New("must be HH:MM, 00:00 to 23:59")
+	}
+	return cmp.Or(time.Duration(t.Hour())*time.Hour+time.Duration(t.Minute())*time.Minute, 24*time.Hour), nil
 }
 
 // parses returns the check of a text that a function parses.

@@ -181,6 +181,7 @@ type FIX struct {
 	ParticipantsFile  string `yaml:"participants_file" form:"file" is:"own" about:"read again when it changes"`
 	MaxSessions       int    `yaml:"max_sessions" default:"256" range:"1 to 10000" unit:"sessions" about:"open at once"`
 	MessagesPerSecond int    `yaml:"messages_per_second" default:"500" range:"1 to 1000000" unit:"messages/s" about:"rate of one session"`
+	SequenceRoll      string `yaml:"sequence_roll" form:"time of day" about:"time of day, UTC, at which the numbers of all sessions begin at 1 again; empty: never"`
 	TLSCertFile       string `yaml:"tls_cert_file" form:"file" needs:"tls_key_file" is:"own" about:"PEM with the chain, read at the start; empty: no TLS"`
 	TLSKeyFile        string `yaml:"tls_key_file" form:"file" needs:"tls_cert_file" is:"own" about:"its key, PEM"`
 	TLSClientCAFile   string `yaml:"tls_client_ca_file" form:"file" needs:"tls_cert_file,tls_key_file" is:"own" about:"authority of clients' certificates, PEM; empty: none needed"`
