@@ -145,12 +145,15 @@ func (o op) String() string {
 	}
 }
 
-// do applies o and returns the result of a mass cancel.
+// do applies o, without what the engine refuses, and returns the result of a mass cancel.
 func (o *op) do(b orderBook, seq uint64, out *event.Sink) int {
 	switch o.kind {
 	case opSubmit:
 		b.Submit(&o.order, o.at, seq, out)
 	case opAmend:
+		if r, ok := b.Get(o.order.ID); ok && (r.Flags&book.FlagQuote != 0 || r.Type == book.Stop) {
+			o.order.Flags &^= book.FlagAmendTerms
+		}
 		b.Amend(&o.order, o.at, seq, out)
 	case opCancel:
 		b.Cancel(o.order.ID, o.participant, o.at, seq, out)
@@ -209,9 +212,6 @@ func newTwin(tb failer, opt book.Options) *twin {
 func (t *twin) step(o op, whole bool) {
 	t.tb.Helper()
 	t.seq++
-	if r, ok := t.a.Get(o.order.ID); ok && o.kind == opAmend && (r.Flags&book.FlagQuote != 0 || r.Type == book.Stop) {
-		o.order.Flags &^= book.FlagAmendTerms // the engine refuses it
-	}
 	t.outA.Reset()
 	t.outB.Reset()
 	t.trail = append(t.trail, o.String())
