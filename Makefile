@@ -134,7 +134,7 @@ stress: try-sandbox ## run every test N times (3) under LOAD (0) busy processes 
 	@$(SUITE) -n $(N) -load $(LOAD) -cores $(CORES) -shuffle -- $(LINK) -count 1 -p $(SIDE) -parallel $(PARALLEL) -timeout $(STRESS_TIMEOUT) $(PACKAGES)
 
 race: ## run the concurrent packages' tests under the race detector (needs a C compiler)
-	@BLOCKDESK_FIX_SOAK='6s 50' $(SUITE) -- $(LINK) -race -timeout 30m $(RACE_PACKAGES)
+	@BLOCKDESK_FIX_SOAK='6s 50' $(SUITE) -- $(LINK) -race -p $(SIDE) -parallel $(PARALLEL) -timeout 30m $(RACE_PACKAGES)
 	@$(SUITE) -- $(LINK) -race -timeout 30m -tags feed_goroutines ./feed
 
 adversary: ## hostile buyers, a lying node and kills, ROUNDS (200) times, with a ledger of its own (make test tries 3)
