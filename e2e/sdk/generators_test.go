@@ -163,8 +163,8 @@ func goClient(t *testing.T, document, base string) string {
 }
 
 // TestSchemathesis: requests that schemathesis invents of the OpenAPI document get answers
-// that it has. BLOCKDESK_SCHEMATHESIS is how many it invents of an operation: 700 take some
-// ten minutes on a quiet machine.
+// that it has. BLOCKDESK_SCHEMATHESIS is how many it invents of an operation: 700 take
+// ten minutes or more.
 //
 // It leaves out paths of the other address, streams, and UDF, which answers every request
 // with 200. A request of the right form may still name what does not exist, so that it is
