@@ -28,10 +28,10 @@ type Consumer struct {
 	ready    func() bool // hasWork, bound once so that Next does not allocate
 	mustRead func() bool // whether Next must not wait for more events; bound once, too
 
-	kinds  uint32        // bit k: an event of kind k wakes the consumer
-	gather time.Duration // the shortest time between two wake-ups
-	rest   *time.Timer   // of a consumer that is not woken for every event
-	began  time.Time     // when Next last returned events, if gather is set
+	kinds  uint32               // bit k: an event of kind k wakes the consumer
+	gather func() time.Duration // the shortest time between two wake-ups now; nil = none
+	rest   *time.Timer          // of a consumer that is not woken for every event
+	began  time.Time            // when Next last returned events, if gather is set
 
 	next       uint64 // first position not released
 	seen       uint64 // position after the last event returned
@@ -81,6 +81,12 @@ func (c *Consumer) WakeFor(kinds ...event.Kind) *Consumer {
 // Gather says that Next returns at most once in a time d. The first event after a quiet
 // time is returned at once. Before Run. It returns c.
 func (c *Consumer) Gather(d time.Duration) *Consumer {
+	return c.GatherBy(func() time.Duration { return d })
+}
+
+// GatherBy is Gather with a time that may change: Next asks for it each time, on its
+// goroutine.
+func (c *Consumer) GatherBy(d func() time.Duration) *Consumer {
 	c.gather, c.rest = d, newStoppedTimer()
 	return c
 }
@@ -106,7 +112,7 @@ func (c *Consumer) Next(ctx context.Context) ([]event.Event, error) {
 	for {
 		ended := c.engine.ended.Load()
 		if events := c.Poll(); len(events) > 0 {
-			if c.gather > 0 {
+			if c.gather != nil {
 				c.began = time.Now()
 			}
 			return events, nil
@@ -139,11 +145,11 @@ func (c *Consumer) sleep(ctx context.Context) bool {
 
 // awaitGather waits until gather has passed since Next last returned events.
 func (c *Consumer) awaitGather(ctx context.Context) {
-	if c.gather == 0 {
+	if c.gather == nil || c.closed {
 		return
 	}
-	rest := c.gather - time.Since(c.began)
-	if rest <= 0 || c.closed {
+	rest := c.gather() - time.Since(c.began)
+	if rest <= 0 {
 		return
 	}
 	c.rest.Reset(rest)
@@ -152,15 +158,19 @@ func (c *Consumer) awaitGather(ctx context.Context) {
 	c.gathering.Store(false)
 }
 
-// wakes reports whether the consumer must be woken for what is visible now.
+// wakes reports whether the consumer must be woken for what is visible now. A reader that has
+// run it inline leaves it nothing.
 func (c *Consumer) wakes() bool {
-	switch {
+	switch cursor := c.cursor.Load(); {
+	case cursor >= c.engine.egress.published.Load():
+		return false
 	case c.rest == nil || c.waiters.any():
 		return true
 	case c.gathering.Load():
 		return c.backlogged()
+	default:
+		return c.kinds == allKinds || c.wanted.Load() > cursor || c.backlogged()
 	}
-	return c.kinds == allKinds || c.wanted.Load() > c.cursor.Load() || c.backlogged()
 }
 
 // backlogged reports whether so many events have gathered that the consumer must run.

@@ -117,9 +117,9 @@ func TestWakeFor(t *testing.T) {
 func TestGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var orders traffic
-		const gather = 100 * time.Microsecond
+		gather := 100 * time.Microsecond
 		e := newEngine(t, Options{})
-		c := e.Consumer("feed").Gather(gather)
+		c := e.Consumer("feed").GatherBy(func() time.Duration { return gather })
 		ctx, stop := context.WithCancel(context.Background())
 		e.stop = stop
 		go func() { e.err <- e.Run(ctx) }()
@@ -154,11 +154,80 @@ func TestGather(t *testing.T) {
 		}
 		at(everywhere)
 
+		time.Sleep(time.Second) // sleep: virtual
+		gather *= 10
+		e.mustSubmit(t, orders.rest())
+		at(everywhere)
+		first = e.Position()
+		e.mustSubmit(t, orders.rest())
+		time.Sleep(gather - 1) // sleep: virtual
+		at(first)
+		time.Sleep(time.Nanosecond) // sleep: virtual
+		at(everywhere)
+
 		e.mustSubmit(t, orders.rest())
 		stop()
 		if n := <-seen; n != e.Position() {
 			t.Fatalf("%d events, want %d", n, e.Position())
 		}
+		if err := <-e.err; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestInlineLeavesNothing: a consumer whose events a reader has handled inline is not woken
+// for them, and is for events that the reader left.
+func TestInlineLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var orders traffic
+		e := newEngine(t, Options{Journal: &slowJournal{}, InlineJournal: true})
+		c := e.Consumer("fix")
+		ctx, stop := context.WithCancel(context.Background())
+		e.stop = stop
+		go func() { e.err <- e.Run(ctx) }()
+		woken := 0
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for {
+				events, err := c.Next(context.Background())
+				if err != nil {
+					return
+				}
+				woken++
+				c.Release(len(events))
+			}
+		}()
+		e.mustSubmit(t, head()...)
+		synctest.Wait()
+		inline := func(step func()) {
+			t.Helper()
+			command := orders.rest()
+			if err := e.Enqueue(&command); err != nil {
+				t.Fatal(err)
+			}
+			before := woken
+			e.RunInline(c, step)
+			if c.waiting.state.Load() == waiterAsleep != (c.cursor.Load() == e.Position()) {
+				t.Errorf("state %d at %d of %d", c.waiting.state.Load(), c.cursor.Load(), e.Position())
+			}
+			synctest.Wait()
+			if handled := c.cursor.Load() == e.Position(); !handled {
+				t.Errorf("at %d of %d after %d wake-ups", c.cursor.Load(), e.Position(), woken-before)
+			}
+		}
+		before := woken
+		inline(func() { c.Release(len(c.Poll())) })
+		if woken != before {
+			t.Error("woken for events that were handled")
+		}
+		inline(func() {})
+		if woken != before+1 {
+			t.Errorf("woken %d times for events that were left", woken-before)
+		}
+		stop()
+		<-ended
 		if err := <-e.err; err != nil {
 			t.Fatal(err)
 		}

@@ -56,6 +56,9 @@ type Stats struct {
 // counted a moment before its shard knows its encoding.
 func (s Stats) WebSockets() int { return max(0, s.Connections-int(s.Streams)) }
 
+// Followed reports whether a connection has subscribed to anything. Any goroutine.
+func (f *Feed) Followed() bool { return f.stats.subscriptions.Load() > 0 }
+
 // Stats returns the feed's figures.
 func (f *Feed) Stats() Stats {
 	return Stats{

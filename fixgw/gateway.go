@@ -218,6 +218,9 @@ func (g *Gateway) MarketUpdate(_, next *md.View, trades []md.Trade) {
 	g.market.Update(next, trades)
 }
 
+// Followed reports whether a session has subscribed to market data. Any goroutine.
+func (g *Gateway) Followed() bool { return g.market.Followed() }
+
 // Stats returns the gateway's figures. Any goroutine.
 func (g *Gateway) Stats() Stats {
 	s := Stats{

@@ -35,7 +35,7 @@ func (s *Service) open(ctx context.Context) error {
 		return err
 	}
 	s.events.fix = s.eng.Consumer("fix")
-	s.events.feed, s.events.desk, s.events.history = feedEvents(s.eng), deskEvents(s.eng), historyEvents(s.eng)
+	s.events.feed, s.events.desk, s.events.history = s.feedEvents(), deskEvents(s.eng), historyEvents(s.eng)
 	if err := s.connect(); err != nil {
 		return err
 	}
@@ -78,13 +78,23 @@ func (s *Service) open(ctx context.Context) error {
 	return err
 }
 
-// feedGather is the shortest time between two publications of the feed.
-const feedGather = 100 * time.Microsecond
+// The shortest time between two publications of the feed: while a client follows it, and
+// while it only keeps the books that REST reads. Its goroutine runs beside the next order,
+// which waits for a core where there are few.
+const (
+	feedGather      = 100 * time.Microsecond
+	feedGatherAlone = time.Millisecond
+)
 
 // The consumers that no order waits for are woken only for what they need.
 
-func feedEvents(e *engine.Engine) *engine.Consumer {
-	return e.Consumer(feedConsumer).Gather(feedGather)
+func (s *Service) feedEvents() *engine.Consumer {
+	return s.eng.Consumer(feedConsumer).GatherBy(func() time.Duration {
+		if s.feed.Followed() || s.fix.Followed() {
+			return feedGather
+		}
+		return feedGatherAlone
+	})
 }
 
 func deskEvents(e *engine.Engine) *engine.Consumer { return e.Consumer("desk").WakeFor(event.Desk) }

@@ -47,7 +47,7 @@ func (s *Service) openReplica(replica *engine.Replica) error {
 		return err
 	}
 	s.replica = &replicaEngine{eng: s.eng, own: s.instruments, log: s.log}
-	s.events.feed, s.events.desk, s.events.history = feedEvents(s.eng), deskEvents(s.eng), historyEvents(s.eng)
+	s.events.feed, s.events.desk, s.events.history = s.feedEvents(), deskEvents(s.eng), historyEvents(s.eng)
 	if err := s.connect(); err != nil {
 		return err
 	}

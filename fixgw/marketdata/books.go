@@ -342,6 +342,9 @@ func (m *Books) remove(members []*member) {
 	}
 }
 
+// Followed reports whether anyone has a subscription. Any goroutine.
+func (m *Books) Followed() bool { return m.listening.Load() > 0 }
+
 // Counts returns the number of subscriptions, and how many updates were conflated and
 // how many subscriptions dropped so far.
 func (m *Books) Counts() (subscriptions int, conflated, dropped uint64) {
