@@ -171,6 +171,9 @@ func (w *rawClient) answers() string {
 		case "8", "9", "r":
 			said[m.Get(11)] = append(said[m.Get(11)], m.Pick(35, 150, 39, 58, 102, 103, 97))
 		case "3", "j":
+			if m.Get(372) == "2" {
+				break // whether it asks for more than we have sent is a question of time
+			}
 			said["refused"] = append(said["refused"], m.Pick(35, 45, 371, 372, 373, 379, 380, 58))
 		case "0":
 			if m.Get(112) != "" {
