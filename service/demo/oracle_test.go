@@ -13,9 +13,10 @@ import (
 	"blockdesk/service/servicetest"
 )
 
-// TestOracle: the accounts on the demo's chain are what the rules of its prices read.
-func TestOracle(t *testing.T) {
-	t.Parallel()
+// startManual starts a chain with the demo's keys that ends with the test; its slots pass by
+// sandbox_advance only.
+func startManual(t *testing.T) *sandbox.Node {
+	t.Helper()
 	node, err := StartSandbox(t.Context(), sandbox.Options{Dir: servicetest.LocalChain(t), SetupDir: t.TempDir(), ManualSlots: true})
 	if err != nil {
 		t.Fatal(err)
@@ -25,6 +26,13 @@ func TestOracle(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return node
+}
+
+// TestOracle: the accounts on the demo's chain are what the rules of its prices read.
+func TestOracle(t *testing.T) {
+	t.Parallel()
+	node := startManual(t)
 	if err := NewOracle(node, slog.New(slog.DiscardHandler)).publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}

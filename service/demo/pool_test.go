@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"blockdesk/internal/sandbox"
 	"blockdesk/market"
 	"blockdesk/service/config"
 	"blockdesk/service/servicetest"
@@ -43,15 +42,7 @@ func TestPoolInstrument(t *testing.T) {
 // by a constant product, which its fee makes grow.
 func TestPool(t *testing.T) {
 	t.Parallel()
-	node, err := StartSandbox(t.Context(), sandbox.Options{Dir: servicetest.LocalChain(t), SetupDir: t.TempDir(), ManualSlots: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := node.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	node := startManual(t)
 	open := func() *Pool {
 		cfg := config.Default()
 		cfg.Demo = true
