@@ -39,14 +39,14 @@ func (s *Service) openReplica(replica *engine.Replica) error {
 	if err := s.resolveInstruments(); err != nil {
 		return err
 	}
-	if err := checkInstruments(replica.State.Instruments(), s.instruments); err != nil {
-		return err
-	}
 	var err error
 	if s.eng, err = engine.Follow(s.engineOptions(), replica); err != nil {
 		return err
 	}
 	s.replica = &replicaEngine{eng: s.eng, own: s.instruments, log: s.log}
+	if err := s.replica.compare(replica.State.Instruments()); err != nil {
+		return err
+	}
 	s.events.feed, s.events.desk, s.events.history = s.feedEvents(), deskEvents(s.eng), historyEvents(s.eng)
 	if err := s.connect(); err != nil {
 		return err

@@ -52,8 +52,8 @@ func checkInstruments(leader, own []market.Instrument) error {
 }
 
 // replicaEngine applies the leader's frames to the engine, and checks the instruments that
-// they define. If the leader defines an instrument that is not configured here, the other
-// books continue and the service is not ready.
+// they define. If the leader has an instrument that is not configured here, the other books
+// are served and the service is not ready.
 type replicaEngine struct {
 	eng   *engine.Engine
 	own   []market.Instrument
@@ -70,7 +70,13 @@ func (r *replicaEngine) Apply(prior uint64, commands []engine.Command) error {
 	if !slices.ContainsFunc(commands, func(c engine.Command) bool { return c.Kind == engine.DefineInstrument }) {
 		return nil
 	}
-	err := checkInstruments(r.eng.Instruments(), r.own)
+	return r.compare(r.eng.Instruments())
+}
+
+// compare compares the leader's instruments with the configured ones. It notes those that are
+// missing here, and returns the error of one that differs. Not for concurrent use.
+func (r *replicaEngine) compare(leader []market.Instrument) error {
+	err := checkInstruments(leader, r.own)
 	if !errors.Is(err, errLacksInstruments) {
 		return err
 	}
