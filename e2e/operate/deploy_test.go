@@ -255,12 +255,12 @@ func TestDeployUnitsBySystemd(t *testing.T) {
 	}
 }
 
-// The image is made of what there is: its bases are pinned, it runs as nobody, its
+// The image is made of what there is: its bases are pinned by digest, it runs as nobody, its
 // command lines are the program's, and nothing that the program embeds is left out.
 func TestDeployImage(t *testing.T) {
 	t.Parallel()
 	file := strings.ReplaceAll(programtest.DeployFile(t, "docker/Dockerfile"), "\\\n", "")
-	pinned := regexp.MustCompile(`^FROM \S+:[a-z0-9.-]+( AS build)?$`)
+	pinned := regexp.MustCompile(`^FROM \S+:[a-z0-9.-]+@sha256:[0-9a-f]{64}( AS build)?$`)
 	bases, user, lines := 0, "", map[string]string{}
 	for line := range strings.Lines(file) {
 		line = strings.TrimSpace(line)
@@ -362,7 +362,7 @@ func TestDeployCompose(t *testing.T) {
 	}
 	dir := filepath.Join("..", "..", "docs", "deploy", "docker")
 	for name, s := range file.Services {
-		if name != "blockdesk" && !regexp.MustCompile(`^\S+:v?\d+\.\d+\.\d+$`).MatchString(s.Image) {
+		if name != "blockdesk" && !regexp.MustCompile(`^\S+:v?\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$`).MatchString(s.Image) {
 			t.Errorf("%s: %s is not pinned", name, s.Image)
 		}
 		for _, v := range s.Volumes {
