@@ -57,6 +57,8 @@ type History interface {
 	TradeBefore(in market.InstrumentID, at int64) (t marketdata.Trade, ok bool, err error)
 	// Traders returns how many participants have traded on an instrument's own book.
 	Traders(in market.InstrumentID) uint64
+	// Definition returns when an instrument was defined; ok is false if that is unknown.
+	Definition(in market.InstrumentID) (d archive.Definition, ok bool)
 	// CompleteSince returns the time since which no trade is missing, Unix nanoseconds.
 	CompleteSince() int64
 }

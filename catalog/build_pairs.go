@@ -22,6 +22,9 @@ func (b *builder) pairs() []Pair {
 		}
 		b.all[i] = pairOf(in, views[i])
 		b.all[i].Candle = b.candle(in)
+		if d, ok := b.History.Definition(in.ID); ok {
+			b.all[i].Defined = &d
+		}
 	}
 	// The quote token of a pair may be the base token of a later one.
 	for b.priceByMarkets(views) || b.priceByDesk() {

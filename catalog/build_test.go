@@ -27,6 +27,14 @@ type factsScene struct {
 func (s *factsScene) View(in market.InstrumentID) *marketdata.View { return s.views[in] }
 func (s *factsScene) CompleteSince() int64                         { return s.unbroken }
 
+// Definition knows instrument 1's.
+func (s *factsScene) Definition(in market.InstrumentID) (archive.Definition, bool) {
+	if in != 1 {
+		return archive.Definition{}, false
+	}
+	return archive.Definition{Seq: 7, At: factsNow - int64(time.Hour)}, true
+}
+
 func (s *factsScene) Traders(in market.InstrumentID) uint64 {
 	if in != 0 {
 		return 0
@@ -116,6 +124,9 @@ func TestPairPrices(t *testing.T) {
 	} {
 		s.views = [2]*marketdata.View{c.first, c.second}
 		for i, p := range s.pairs(c.desk) {
+			if known := p.Defined != nil && *p.Defined == (archive.Definition{Seq: 7, At: factsNow - int64(time.Hour)}); known != (i == 1) {
+				t.Errorf("%s: %s was defined at %+v", name, p.Symbol, p.Defined)
+			}
 			if got := (price{p.PriceUSD, p.PriceSource}); got != c.want[i] {
 				t.Errorf("%s: %s is priced %+v, want %+v", name, p.Symbol, got, c.want[i])
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"blockdesk/feed/archive"
 	"blockdesk/market"
 )
 
@@ -243,6 +244,8 @@ type Pair struct {
 	PriceDecimals     uint8
 	QtyDecimals       uint8
 	Tick, Lot, MinQty Decimal
+	// Defined is when the instrument was defined; nil = unknown.
+	Defined *archive.Definition
 
 	// Last, Bid and Ask are in quote units; nil = none. A mirrored book that is not
 	// current has neither bid nor ask.

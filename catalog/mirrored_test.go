@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"blockdesk/feed/archive"
 	"blockdesk/market"
 )
 
@@ -67,7 +68,14 @@ func TestPaidFees(t *testing.T) {
 	if screener.Pair.FeeBps != 0 || newPairRecord(f, &f.Pairs[1]).FeeBps != 0 || (*assets)["92C"].MakerFee != 0 {
 		t.Error("a book that takes no fee says that it does")
 	}
+	if string(Encode(screener)) != `{"pair":{"id":"92C_SLUSD","dexKey":"blockdesk","asset0Id":"A2qZvQ5dfYP6TFecjFkqJ1i9n5EnS3hFfSiZYWFHXzge","asset1Id":"DUw5U71V3NiRQgmTaZrxqQsn7qkvVR3wSN4iJ4PY8ESN","feeBps":0}}` {
+		t.Errorf("a pair of unknown age is %s", Encode(screener))
+	}
+	f.Pairs[0].Defined = &archive.Definition{Seq: 12, At: 1_795_000_000_999_999_999}
 	screener, _ = ScreenerPairByID(f, "SLUSD_USDC")
+	if p := &screener.Pair; p.CreatedBlock != 12 || p.CreatedAt != 1_795_000_000 || p.CreatedTxn != "12" {
+		t.Errorf("the pair was created at %+v", p)
+	}
 	if screener.Pair.FeeBps != 25 || newPairRecord(f, &f.Pairs[0]).FeeBps != 25 || (*assets)["USDC"].TakerFee != 25 {
 		t.Error("the pool's own fee is not published")
 	}

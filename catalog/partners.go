@@ -1,5 +1,10 @@
 package catalog
 
+import (
+	"strconv"
+	"time"
+)
+
 // The documents of this file have exactly the members of the aggregators' public formats.
 // The HTTP gateway makes the documents that depend on a query.
 
@@ -143,7 +148,11 @@ type ScreenerPair struct {
 		Dex    string `json:"dexKey"`
 		Asset0 string `json:"asset0Id"`
 		Asset1 string `json:"asset1Id"`
-		FeeBps uint16 `json:"feeBps"`
+		// The block of the pair's definition; absent if it is unknown.
+		CreatedBlock uint64 `json:"createdAtBlockNumber,omitempty"`
+		CreatedAt    int64  `json:"createdAtBlockTimestamp,omitempty"` // Unix seconds
+		CreatedTxn   string `json:"createdAtTxnId,omitempty"`
+		FeeBps       uint16 `json:"feeBps"`
 	} `json:"pair"`
 }
 
@@ -176,6 +185,9 @@ func ScreenerPairByID(f *Facts, id string) (*ScreenerPair, bool) {
 		s := &ScreenerPair{}
 		s.Pair.ID, s.Pair.Dex, s.Pair.FeeBps = id, f.Service.Name, p.feeBps()
 		s.Pair.Asset0, s.Pair.Asset1 = f.token(p.Base).asset(), f.token(p.Quote).asset()
+		if d := p.Defined; d != nil {
+			s.Pair.CreatedBlock, s.Pair.CreatedAt, s.Pair.CreatedTxn = d.Seq, d.At/int64(time.Second), strconv.FormatUint(d.Seq, 10)
+		}
 		return s, true
 	}
 	return nil, false

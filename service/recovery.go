@@ -100,7 +100,7 @@ func (s *Service) feedEvents() *engine.Consumer {
 func deskEvents(e *engine.Engine) *engine.Consumer { return e.Consumer("desk").WakeFor(event.Desk) }
 
 func historyEvents(e *engine.Engine) *engine.Consumer {
-	return e.Consumer("history").WakeFor(event.Traded, event.MirrorTraded).Gather(10 * time.Millisecond)
+	return e.Consumer("history").WakeFor(event.Traded, event.MirrorTraded, event.InstrumentSet).Gather(10 * time.Millisecond)
 }
 
 // connect makes the packages that use the engine. Those that follow the journal must
@@ -224,7 +224,10 @@ func (s *Service) projections() []projection.Projection {
 		},
 		{
 			Replayer: s.history, Name: "the history", Content: "trades", Reconcile: s.reconcileHistory,
-			Start: func(state *engine.State) error { return s.history.Start(state.Seq()) },
+			Start: func(state *engine.State) error {
+				s.history.Know(len(state.Instruments()))
+				return s.history.Start(state.Seq())
+			},
 		},
 	}
 }
@@ -258,6 +261,7 @@ func isUnused(m *rfq.Machine) bool {
 // state, and the journal no longer has the trades.
 func (s *Service) reconcileHistory(state *engine.State, r projection.Relation) ([]engine.Command, error) {
 	cursor, seq := s.history.Cursor(), state.Seq()
+	s.history.Know(len(state.Instruments()))
 	if r == projection.Lost {
 		s.log.Warn("trade history lost: continuing with a gap", "history_cursor", cursor, "seq", seq)
 		return nil, s.history.Skip(seq, state.At())

@@ -52,6 +52,7 @@ func (s *Service) openReplica(replica *engine.Replica) error {
 		return err
 	}
 	state := replica.State
+	s.history.Know(len(state.Instruments()))
 	if err := errors.Join(s.desk.Reconcile(state.Desk().ReadModel(), state.Seq()), s.history.Skip(state.Seq(), state.At())); err != nil {
 		return err
 	}

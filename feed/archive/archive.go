@@ -25,8 +25,8 @@ const (
 // returns.
 var ErrLimit = errors.New("archive: limit out of range")
 
-// Archive stores trades and candles: see the package. The calls are New, then Replay and
-// Start, Skip or Reconcile, as recovery requires, then Run.
+// Archive stores trades and candles: see the package. The calls are New, then Replay,
+// Know, and Start, Skip or Reconcile, as recovery requires, then Run.
 type Archive struct {
 	o        Options
 	store    *projection.Store
@@ -63,7 +63,7 @@ func New(o Options, store kv.Store) (*Archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a, a.loadTraders()
+	return a, errors.Join(a.loadTraders(), a.loadDefinitions())
 }
 
 // Cursor returns the Seq of the last command whose events are stored, though perhaps not

@@ -65,7 +65,8 @@ func drawEvents(t *rapid.T) []event.Event {
 	ordinal, happened := uint64(0), begin-int64(50*time.Hour)
 	for seq := uint64(1); seq <= uint64(rapid.IntRange(1, 40).Draw(t, "commands")); seq++ {
 		at += rapid.SampledFrom([]int64{0, 1, int64(time.Second), int64(time.Minute), int64(7 * time.Minute), int64(5 * time.Hour), int64(30 * time.Hour)}).Draw(t, "gap")
-		out = append(out, event.Event{Seq: seq, At: at, Kind: event.Accepted})
+		kind := rapid.SampledFrom([]event.Kind{event.Accepted, event.InstrumentSet}).Draw(t, "kind")
+		out = append(out, event.Event{Seq: seq, At: at, Kind: kind, Instrument: market.InstrumentID(seq % 4)})
 		for range rapid.IntRange(0, 3).Draw(t, "trades") {
 			id++
 			in := market.InstrumentID(rapid.IntRange(0, 2).Draw(t, "in"))
@@ -125,6 +126,15 @@ func tradersOf(events []event.Event, in market.InstrumentID) uint64 {
 	return uint64(len(seen))
 }
 
+// definitionOf returns the first event that sets an instrument.
+func definitionOf(events []event.Event, in market.InstrumentID) (d Definition, ok bool) {
+	i := slices.IndexFunc(events, func(e event.Event) bool { return e.Kind == event.InstrumentSet && e.Instrument == in })
+	if i < 0 {
+		return d, false
+	}
+	return Definition{events[i].Seq, events[i].At}, true
+}
+
 // holds compares everything that the archive returns with the events.
 func holds(t interface{ Fatalf(string, ...any) }, a *Archive, events []event.Event) {
 	for in := market.InstrumentID(0); in <= mirror; in++ {
@@ -136,6 +146,10 @@ func holds(t interface{ Fatalf(string, ...any) }, a *Archive, events []event.Eve
 		}
 		if got, want := a.Traders(in), tradersOf(events, in); got != want {
 			t.Fatalf("instrument %d: %d traders, want %d", in, got, want)
+		}
+		got, known := a.Definition(in)
+		if want, ok := definitionOf(events, in); got != want || known != ok {
+			t.Fatalf("instrument %d: defined %v %v, want %v %v", in, got, known, want, ok)
 		}
 		var want []marketdata.Trade
 		for _, e := range slices.Backward(events) {
@@ -278,6 +292,48 @@ func TestSkip(t *testing.T) {
 	}
 	if trades, err := a.Trades(0, 0, 10); err != nil || len(trades) != 5 {
 		t.Errorf("%v, %d trades, want 5", err, len(trades))
+	}
+}
+
+// TestDefinitionsOfOldStores: a store that has missed the definition of an instrument takes no
+// later change for it, but learns of later instruments.
+func TestDefinitionsOfOldStores(t *testing.T) {
+	set := func(seq uint64, in market.InstrumentID) event.Event {
+		return event.Event{Seq: seq, At: begin + int64(seq), Kind: event.InstrumentSet, Instrument: in}
+	}
+	for name, recovered := range map[string]func(a *Archive) error{
+		"an older version's": func(a *Archive) error { return a.Start(3) },
+		"a gap":              func(a *Archive) error { return a.Skip(3, begin+3) },
+		"ahead":              func(a *Archive) error { return a.Reconcile(3) },
+	} {
+		store := kvtest.New()
+		a := open(t, store, Options{})
+		if err := errors.Join(a.Replay([]event.Event{trade(1, 1, 0, begin, 5, 1)}), a.Start(2)); err != nil {
+			t.Fatal(err)
+		}
+		var old kv.Batch
+		old.Delete([]byte{keyFollowed})
+		if err := store.Commit(old.Fill, true); err != nil {
+			t.Fatal(err)
+		}
+		a = open(t, store, Options{})
+		if err := a.Replay([]event.Event{set(3, 0)}); err != nil { // its halt
+			t.Fatal(err)
+		}
+		a.Know(2)
+		if err := recovered(a); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		a = open(t, store, Options{})
+		if err := errors.Join(a.Replay([]event.Event{set(4, 1), set(5, 2), set(6, 2)}), a.Start(6)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		a = open(t, store, Options{})
+		for in, want := range []Definition{{}, {}, {5, begin + 5}} {
+			if got, ok := a.Definition(market.InstrumentID(in)); got != want || ok != (want.Seq > 0) {
+				t.Errorf("%s: instrument %d: %v %v, want %v", name, in, got, ok, want)
+			}
+		}
 	}
 }
 
@@ -461,7 +517,8 @@ func TestRunEnds(t *testing.T) {
 func TestDamage(t *testing.T) {
 	store := kvtest.New()
 	a := open(t, store, Options{})
-	if err := errors.Join(a.Replay([]event.Event{trade(1, 1, 0, begin, 5, 1)}), a.Start(1)); err != nil {
+	defined := event.Event{Seq: 1, At: begin, Kind: event.InstrumentSet}
+	if err := errors.Join(a.Replay([]event.Event{defined, trade(2, 1, 0, begin, 5, 1)}), a.Start(2)); err != nil {
 		t.Fatal(err)
 	}
 	for key, text := range store.Content() {
@@ -470,14 +527,20 @@ func TestDamage(t *testing.T) {
 			if key[0] == projection.KeyCursor && len(damaged) == len(value) {
 				continue // an empty cursor is that of a new archive
 			}
+			if key[0] == keyDefinition && len(damaged) == len(value) {
+				continue // zeros are an unknown definition
+			}
 			copied := store.Crash(0)
 			copied.Put(key, damaged)
 			a, err := New(Options{Now: fixed}, copied)
 			if err == nil {
 				_, bad1 := a.Trades(0, 0, 1)
 				_, bad2 := a.Candles(0, Minute1, 0, 1)
-				_, bad3 := a.Candles(0, Interval(key[3]), 0, 1)
-				err = errors.Join(bad1, bad2, bad3)
+				err = errors.Join(bad1, bad2)
+				if key[0] == keyCandle {
+					_, bad3 := a.Candles(0, Interval(key[3]), 0, 1)
+					err = errors.Join(err, bad3)
+				}
 			}
 			if !errors.Is(err, ErrLayout) {
 				t.Errorf("%x = %x: %v", key, damaged, err)

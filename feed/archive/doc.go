@@ -3,7 +3,7 @@
 // that neither the engine nor the feed ever waits for it.
 //
 //	durable events ─▶ Run ─▶ one commit a batch: trades, candles, cursor ─▶ store
-//	readers: Trades, Candles ─────────────────────────────────────────────────┘
+//	readers: Trades, Candles, Definition ─────────────────────────────────────┘
 //
 // # Invariants
 //
@@ -18,11 +18,13 @@
 //  5. A participant counts as a trader of a matched book from its first stored trade on.
 //  6. A mirrored instrument's trade counts at the time of its block, which may be long past,
 //     but never before the instrument's last trade.
+//  7. The first event of an instrument is its definition. A store that has missed it, because
+//     an older version made the store or the events are lost, reports none.
 //
 // # Concurrency
 //
-// New, Replay, Skip and Reconcile are called before Run, from one goroutine. Trades,
-// Candles, Traders, CompleteSince, Cursor, DurableCursor and Stats may be called from any
+// New, Replay, Know, Skip and Reconcile are called before Run, from one goroutine. Trades,
+// Candles, Traders, Definition, CompleteSince, Cursor, DurableCursor and Stats may be called from any
 // goroutine.
 //
 // # Cost

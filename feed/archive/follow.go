@@ -41,6 +41,8 @@ type follower struct {
 	value    []byte
 	traders  traders
 
+	definitions definitions
+
 	// prunableTo is the last trade that the journal cannot lose any more: as of the last
 	// prune or the recovery.
 	prunableTo market.TradeID
@@ -131,6 +133,10 @@ func (f *follower) apply(e *event.Event) error {
 		return nil // no At
 	}
 	f.cursor.at = max(f.cursor.at, e.At)
+	if e.Kind == event.InstrumentSet {
+		f.addDefinition(e)
+		return nil
+	}
 	t, ok := marketdata.TradeOf(e)
 	if !ok || t.ID <= f.cursor.trade {
 		return nil

@@ -17,12 +17,16 @@ import (
 //	t instrument ^TradeID              at i64 · Seq u64 · price i64 · qty i64 · side u8,
 //	                                   if mirrored also · ordinal u64
 //	p instrument participant           first TradeID of the participant there, u64
+//	i instrument                       its definition: Seq u64 · at i64; zeros if it is unknown
+//	f                                  the store follows definitions, 1 byte
 //	k instrument interval ^open        open, high, low, close i64 · volume i64 ·
 //	                                   quote u128 · trades u64
 const (
-	keyTrade  byte = 't'
-	keyCandle byte = 'k'
-	keyTrader byte = 'p'
+	keyTrade      byte = 't'
+	keyCandle     byte = 'k'
+	keyTrader     byte = 'p'
+	keyDefinition byte = 'i'
+	keyFollowed   byte = 'f'
 
 	layoutVersion = 1
 
@@ -34,6 +38,9 @@ const (
 	candleSize    = 64
 	traderKeySize = 5
 	traderSize    = 8
+
+	definitionKeySize = 3
+	definitionSize    = 16
 )
 
 // ErrLayout means that the store has a record that this version cannot read.
@@ -52,6 +59,10 @@ func tradesEnd(in market.InstrumentID) []byte {
 func traderKey(dst []byte, in market.InstrumentID, p market.ParticipantID) []byte {
 	dst = binary.BigEndian.AppendUint16(append(dst, keyTrader), uint16(in))
 	return binary.BigEndian.AppendUint16(dst, uint16(p))
+}
+
+func definitionKey(dst []byte, in market.InstrumentID) []byte {
+	return binary.BigEndian.AppendUint16(append(dst, keyDefinition), uint16(in))
 }
 
 func candleKey(dst []byte, in market.InstrumentID, i Interval, open int64) []byte {

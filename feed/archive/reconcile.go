@@ -36,7 +36,7 @@ func (a *Archive) Skip(seq uint64, at int64) error {
 
 // Reconcile replaces Start if the store has commands after seq, the journal's end, which
 // the journal has lost (a crash in mode interval, or an older backup). Reconcile deletes
-// their trades and rebuilds the affected candles from the remaining trades.
+// their trades and definitions, and rebuilds the affected candles from the remaining trades.
 func (a *Archive) Reconcile(seq uint64) error {
 	f := &a.follower
 	list, err := a.instruments()
@@ -67,6 +67,7 @@ func (a *Archive) Reconcile(seq uint64) error {
 			}
 		}
 	}
+	f.forgetDefinitions(seq)
 	f.cursor.seq, f.cursor.trade, f.prunableTo = seq, last, last
 	clear(f.open)
 	return f.commit(true)

@@ -2,6 +2,7 @@ package gatewaytest
 
 import (
 	"blockdesk/catalog"
+	"blockdesk/feed/archive"
 	"blockdesk/market"
 )
 
@@ -20,7 +21,7 @@ func Facts() *catalog.Facts {
 		Pairs: []catalog.Pair{
 			{
 				Symbol: "SLUSD/USDC", Base: "SLUSD", Quote: "USDC", Source: market.Matched, PriceUSD: one, PriceSource: catalog.FromBook,
-				Epoch: 7, Pool: &catalog.Pool{Address: Pool, Layout: "vault_pair", BaseDecimals: 6, QuoteDecimals: 6, Slot: 1},
+				Epoch: 7, Defined: &archive.Definition{Seq: 2, At: 1_795_000_000_500_000_000}, Pool: &catalog.Pool{Address: Pool, Layout: "vault_pair", BaseDecimals: 6, QuoteDecimals: 6, Slot: 1},
 			},
 			{Symbol: "92C/SLUSD", Base: "92C", Quote: "SLUSD", Source: market.Mirrored, PriceSource: catalog.NoPrice},
 		},

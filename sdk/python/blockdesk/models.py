@@ -3387,6 +3387,12 @@ class ScreenerPairPair(Model):
     #: The quote token.
     asset1Id: str
     feeBps: int
+    #: The block in which the pair was defined. Absent if that is unknown, as in data of an earlier version.
+    createdAtBlockNumber: Optional[int] = None
+    #: Its time, Unix seconds.
+    createdAtBlockTimestamp: Optional[int] = None
+    #: The command that defined it: the number of its block.
+    createdAtTxnId: Optional[str] = None
 
 
 @dataclass(frozen=True)
