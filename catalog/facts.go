@@ -237,7 +237,8 @@ type Account struct {
 type Pair struct {
 	Symbol, Base, Quote string // Base and Quote are Token.Symbol
 	Source              market.BookSource
-	Halted              bool
+	// Halted: orders do not trade as they come, because of a halt or an auction.
+	Halted bool
 	// Unreachable: the instrument belongs to another shard that has not been
 	// reached lately, so only its configuration is known.
 	Unreachable       bool

@@ -46,8 +46,8 @@ func (s *State) Apply(c *Command, out *event.Sink) {
 	}
 }
 
-// expire ends what is due in the books, then a slice of what is due at the desk,
-// which depends on the kind of the command.
+// expire ends what is due in the books, then takes a slice of the auctions and of what is due
+// at the desk, which depends on the kind of the command.
 func (s *State) expire(k Kind, out *event.Sink) {
 	if s.at >= s.bookExpiry {
 		s.expireBooks(out)
@@ -55,7 +55,10 @@ func (s *State) expire(k Kind, out *event.Sink) {
 	if len(s.sweeps) > 0 {
 		s.sweep(k, out)
 	}
-	s.nextExpiry = s.bookExpiry
+	if s.at >= s.nextCall {
+		s.runCalls(k, out)
+	}
+	s.nextExpiry = min(s.bookExpiry, s.nextCall)
 	if len(s.sweeps) > 0 {
 		s.nextExpiry = overdue
 	}

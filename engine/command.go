@@ -27,7 +27,8 @@ const (
 	DefineInstrument Kind = 6
 	// SetRisk sets the limits of Order.Participant on Instrument: see SetRiskCommand.
 	SetRisk Kind = 7
-	// SetInstrument halts or resumes Instrument (Status).
+	// SetInstrument halts Instrument, resumes it, or begins an auction (Status). Arg is then
+	// how long orders gather, in nanoseconds; 0 = until a command ends the auction.
 	SetInstrument Kind = 8
 	// SetParticipant sets the kill switch of Order.Participant (Status). Killing also
 	// cancels all of the participant's orders.
@@ -50,6 +51,8 @@ const (
 	// OrderList carries the last piece of a list of orders, after Fragments with the others: see
 	// ListCommands.
 	OrderList Kind = 16
+	// SetAuctions sets the auction rules of Instrument: see SetAuctionsCommand.
+	SetAuctions Kind = 17
 )
 
 // piece reports whether commands of the kind carry a piece for an Assembler: Fragment, Desk,
@@ -62,6 +65,7 @@ func (k Kind) piece() bool {
 const (
 	StatusTrading       = event.StatusTrading // SetInstrument: the instrument takes orders
 	StatusHalted        = event.StatusHalted  // SetInstrument: the instrument takes only cancels
+	StatusAuction       = event.StatusAuction // SetInstrument: orders gather for an auction
 	StatusKilled  uint8 = 1                   // SetParticipant: the participant may only cancel
 	StatusLive    uint8 = 2                   // SetParticipant: the participant may trade
 	// StatusInSlices in a StartEpoch: from now on many orders end in slices (State rule 8).

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"blockdesk/market"
 )
@@ -66,6 +67,29 @@ func CheckRedefinition(now, next *market.Instrument) error {
 		return fmt.Errorf("%s: book_source %s: the journal has %s", now.Symbol, next.Source, now.Source)
 	}
 	return nil
+}
+
+// SetAuctionsCommand packs auction rules: BandBps in Order.Display, Call and Opening in
+// Order.Qty and Arg, in nanoseconds, Reference in Order.Price.
+func SetAuctionsCommand(in market.InstrumentID, r AuctionRules) (Command, error) {
+	if err := r.Validate(); err != nil {
+		return Command{}, err
+	}
+	c := Command{Kind: SetAuctions, Instrument: in, Arg: uint64(r.Opening)}
+	c.Order.Display, c.Order.Qty, c.Order.Price = market.Qty(r.BandBps), market.Qty(r.Call), r.Reference
+	return c, nil
+}
+
+// auctionRulesOf unpacks and validates what SetAuctionsCommand packed.
+func auctionRulesOf(c *Command) (AuctionRules, error) {
+	o := &c.Order
+	if o.Display < 0 || o.Display > MaxBandBps {
+		return AuctionRules{}, fmt.Errorf("packed volatility band %d: out of range", o.Display)
+	}
+	r := AuctionRules{
+		BandBps: uint16(o.Display), Call: time.Duration(o.Qty), Opening: time.Duration(c.Arg), Reference: o.Price,
+	}
+	return r, r.Validate()
 }
 
 // SetRiskCommand packs the limits of a participant on an instrument or on AllInstruments.

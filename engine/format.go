@@ -11,8 +11,8 @@ const (
 	// Format1 is what release 0.1.0 reads.
 	Format1 = 1
 	// Format2 adds MinQty, event.Terms, mass quotes, requests of rfq in version 2, the
-	// requests after KindSetFirstTicket, more instruments and participants, and
-	// StatusInSlices.
+	// requests after KindSetFirstTicket, more instruments and participants,
+	// StatusInSlices, and auctions.
 	Format2 = 2
 )
 
@@ -31,7 +31,8 @@ type FormatCheck struct{ assembler Assembler }
 // The commands must come in the order of the journal.
 func (f *FormatCheck) Format(c *Command) uint16 {
 	switch {
-	case c.Kind > MirrorTrade, c.Kind == StartEpoch && c.Status != 0:
+	case c.Kind > MirrorTrade, c.Kind == StartEpoch && c.Status != 0,
+		c.Kind == SetInstrument && c.Status == StatusAuction:
 		return Format2
 	case c.IsPiece():
 		request, _ := f.assembler.Add(c)

@@ -35,6 +35,9 @@ func TestFormatCheck(t *testing.T) {
 		{"claim", request(&rfq.TakeClaim{Ticket: 1}), Format1},
 		{"claim of a client address", request(&rfq.TakeClaim{Ticket: 1, Client: 1}), Format2},
 		{"mass quote", []Command{{Kind: QuoteMass}}, Format2},
+		{"halt", []Command{{Kind: SetInstrument, Status: StatusHalted}}, Format1},
+		{"auction", []Command{{Kind: SetInstrument, Status: StatusAuction}}, Format2},
+		{"auction rules", []Command{{Kind: SetAuctions}}, Format2},
 		{"new request", request(&rfq.SetBalance{Slot: 1}), Format2},
 	} {
 		var f FormatCheck

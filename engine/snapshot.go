@@ -9,7 +9,7 @@ import (
 	"blockdesk/market"
 )
 
-// A State's snapshot, version 2 to 5: exactly what later commands depend on, in one
+// A State's snapshot, version 2 to 6: exactly what later commands depend on, in one
 // canonical order, so that equal states have equal bytes with both book implementations.
 // Little-endian; unnamed bytes are zero; no checksum, because persist adds one.
 //
@@ -23,7 +23,7 @@ import (
 //	│ epoch  │ last tradeID │  then instruments by ID, then participants by number
 //	└────────┴──────────────┘
 //
-//	* flags (version 5): flagInSlices; orders may have FlagMassCancelled and FlagKilled then
+//	* flags (from version 5): flagInSlices; orders may have FlagMassCancelled and FlagKilled then
 //
 //	instrument
 //	 0      1       2       3        4        5   8      16     24      32      40
@@ -85,12 +85,24 @@ import (
 //	│ instrument │ 0 │ bid id │ ask id │ max qty │ traded │
 //	└────────────┴───┴────────┴────────┴─────────┴────────┘
 //
-// A state whose orders do not end in slices is written as version 4, one without quote sets as version 3, and without data of mirrored
+//	auctions (version 6; mirrored and quote sets are there too)
+//	 0       2
+//	┌───────┬─────────────────────────────────────────────────────────────────┐
+//	│ count │ the instruments that have auction rules or an auction, by ID   │
+//	└───────┴─────────────────────────────────────────────────────────────────┘
+//	 0    2       3   4      6   8      16        24          32      40           48      56       64          72
+//	┌────┬───────┬───┬──────┬───┬──────┬─────────┬───────────┬───────┬────────────┬───────┬────────┬───────────┐
+//	│ id │ phase │ 0 │ band │ 0 │ call │ opening │ reference │ until │ publish at │ price │ volume │ imbalance │
+//	└────┴───────┴───┴──────┴───┴──────┴─────────┴───────────┴───────┴────────────┴───────┴────────┴───────────┘
+//
+// A state without auctions is written as version 5, one whose orders do not end in slices as version 4, one without quote sets as version 3, and without data of mirrored
 // instruments either as version 2, so that its bytes and hash stay those of earlier programs.
 // Version 1 had no desk.
 const (
 	stateMagic   = "BDST"
-	stateVersion = 5
+	stateVersion = 6
+	// stateVersion5 lacks auctions.
+	stateVersion5 = 5
 	// stateVersion4 lacks the flags.
 	stateVersion4 = 4
 	// stateVersion3 lacks quote sets.
@@ -116,9 +128,14 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 	le := binary.LittleEndian
 	mirrored := s.mirroredCount()
 	version, flags := uint16(stateVersion2), uint16(0)
+	if s.inSlices {
+		flags = flagInSlices
+	}
 	switch {
+	case s.needsAuctions():
+		version = stateVersion
 	case s.inSlices:
-		version, flags = stateVersion, flagInSlices
+		version = stateVersion5
 	case s.quotes.Len() > 0:
 		version = stateVersion4
 	case mirrored > 0:
@@ -149,6 +166,9 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 	}
 	if version >= stateVersion4 {
 		dst = s.quotes.AppendSnapshot(dst)
+	}
+	if version >= stateVersion {
+		dst = s.appendAuctions(dst)
 	}
 	return dst
 }

@@ -58,6 +58,9 @@ func RestoreState(data []byte, o StateOptions) (*State, error) {
 	if err := s.restoreQuotes(r, h.version); err != nil {
 		return nil, err
 	}
+	if err := s.restoreAuctions(r, h.version); err != nil {
+		return nil, err
+	}
 	if r.Short || len(r.Data) != 0 {
 		return nil, fmt.Errorf("%d bytes are too few or too many: %w", len(data), ErrSnapshot)
 	}
@@ -86,7 +89,7 @@ func (s *State) restoreHeader(r *codec.Reader) (h stateHeader, err error) {
 			h.version, stateVersion2, stateVersion, ErrVersion)
 	}
 	h.instruments, h.participants = int(r.U16()), int(r.U16())
-	s.inSlices = r.U16() == flagInSlices && h.version == stateVersion
+	s.inSlices = r.U16() == flagInSlices && h.version >= stateVersion5
 	h.maxOrders = int(r.U32())
 	s.seq = r.U64()
 	s.at = int64(r.U64())
@@ -115,7 +118,7 @@ func (s *State) restoreInstrument(r *codec.Reader, id market.InstrumentID, order
 	if err := def.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, ErrSnapshot)
 	}
-	if status != StatusTrading && status != StatusHalted || last < 0 || last > market.MaxPrice ||
+	if status < StatusTrading || status > StatusAuction || last < 0 || last > market.MaxPrice ||
 		count > s.maxOrders || count > len(r.Data)/orderSize || s.hasSymbol(def.Symbol) ||
 		count > 0 && def.Source == market.Mirrored {
 		return nil, ErrSnapshot

@@ -133,7 +133,7 @@ func TestRestoreRefuses(t *testing.T) {
 	if _, err := RestoreState(whole, StateOptions{MaxOrders: -1}); err == nil {
 		t.Error("invalid options: accepted")
 	}
-	for _, version := range []byte{1, 6} {
+	for _, version := range []byte{1, 7} {
 		other := bytes.Clone(whole)
 		other[4] = version
 		if _, err := RestoreState(other, options); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), fmt.Sprint("version ", version)) {

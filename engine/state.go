@@ -37,7 +37,7 @@ func (o StateOptions) Validate() error {
 //
 // Rules, in addition to those of packages book and rfq:
 //  1. The events of a command are, in this order: its Reference, if it carries a client's
-//     id, and its Terms, if it asks for them; what expires at its time (books by instrument, then the desk); its own effect.
+//     id, and its Terms, if it asks for them; what expires at its time (books by instrument, then auctions, then the desk); its own effect.
 //  2. Every command but Tick and Fragment has an effect or a reject with the reason, the
 //     limit and the value.
 //  3. A halted instrument and a killed participant accept only cancels, and the desk gives a
@@ -66,14 +66,26 @@ func (o StateOptions) Validate() error {
 //     each order is then entered in turn. An order that the book would refuse by now, because
 //     of the orders before it, is Accepted and Cancelled. Listed ends the list. A list of cancels
 //     cancels those of its orders that are still live, and MassCancelled ends it.
+//  10. Auction: orders gather (book rule 11) until the time of the call, or a StatusTrading. Its
+//     indicative price is published with an event.Auction 4 times a second if it has changed.
+//     Then the orders trade at the price of package auction (book rule 12); the reference is the
+//     last trade, or that of the rules. That too is done in slices of rule 8, by each later
+//     command; meanwhile cancels count for what has not traded, and new orders and amends are
+//     refused. If orders still cross then, because some ended meanwhile, they trade at a new
+//     price. The rest of them rests, the instrument trades again, and the price triggers stops.
+//     Orders that cannot gather are refused with ReasonAuction: market, IOC, FOK, post-only.
+//     A halt leaves the orders gathered for the next auction, and a StatusTrading after it is
+//     an auction, at once or after AuctionRules.Opening. In an instrument with a volatility
+//     band, an order or amend that would trade outside begins an auction, and gathers.
 //
 // Cost: about 5 ns a command plus the book's work. It allocates only for DefineInstrument,
 // SetRisk, the desk, a refresh, a new quote set and the growth of a book. One goroutine at a time.
 type State struct {
 	seq        uint64
 	at         int64
-	nextExpiry int64 // not after the next expiry of the books and the desk; noExpiry
+	nextExpiry int64 // not after the next expiry of the books and the desk, nor nextCall; noExpiry
 	bookExpiry int64 // not after that of the books; noExpiry
+	nextCall   int64 // when an auction has something to do; noExpiry
 
 	instruments  []instrument  // by ID, without gaps
 	participants []participant // by number, up to the highest known
@@ -89,6 +101,7 @@ type State struct {
 
 	inSlices bool                  // rule 8
 	sweeps   []market.InstrumentID // whose books may have ending orders, ascending
+	calls    []market.InstrumentID // in an auction, ascending: rule 10
 
 	quotes       quotes.Sets
 	fills        []book.QuoteFill // of quotes, by the command
@@ -103,8 +116,10 @@ type instrument struct {
 	minQty        market.Qty
 	maxQty        market.Qty
 	maxPrice      market.Price
-	acceptsOrders bool  // matched and trading
-	status        uint8 // StatusTrading or StatusHalted
+	acceptsOrders bool  // matched and trading, without a volatility band
+	status        uint8 // StatusTrading, StatusHalted or StatusAuction
+	call          call  // of StatusAuction
+	auctions      AuctionRules
 	def           market.Instrument
 	mirror        *mirrorState // nil = matched
 }
@@ -145,6 +160,7 @@ func NewState(o StateOptions) *State {
 	}
 	return &State{
 		nextExpiry: noExpiry,
+		nextCall:   noExpiry,
 		bookExpiry: noExpiry,
 		maxOrders:  book.Options{MaxOrders: o.MaxOrders}.WithDefaults().MaxOrders,
 		naive:      o.Naive,

@@ -22,6 +22,8 @@ func (s *State) administer(c *Command, out *event.Sink) {
 		reason, limit = s.setParticipant(c, out)
 	case StartEpoch:
 		reason, limit = s.startEpoch(c, out)
+	case SetAuctions:
+		reason, limit = s.setAuctions(c, out)
 	case MirrorTrade:
 		reason, limit = s.mirrorTrade(c, out)
 	default:
@@ -82,7 +84,12 @@ func (in *instrument) setLimits(def market.Instrument) {
 
 func (in *instrument) setStatus(status uint8) {
 	in.status = status
-	in.acceptsOrders = status == StatusTrading && in.def.Source == market.Matched
+	in.acceptsOrders = in.trades() && in.auctions.BandBps == 0
+}
+
+// trades reports whether the instrument is matched and trading.
+func (in *instrument) trades() bool {
+	return in.status == StatusTrading && in.def.Source == market.Matched
 }
 
 func (s *State) emitInstrumentSet(id market.InstrumentID, out *event.Sink) {
@@ -93,13 +100,22 @@ func (s *State) emitInstrumentSet(id market.InstrumentID, out *event.Sink) {
 }
 
 func (s *State) setInstrument(c *Command, out *event.Sink) (event.Reason, int64) {
-	switch {
-	case int(c.Instrument) >= len(s.instruments):
+	if int(c.Instrument) >= len(s.instruments) {
 		return event.ReasonUnknownInstrument, 0
-	case c.Status != StatusTrading && c.Status != StatusHalted:
+	}
+	in := &s.instruments[c.Instrument]
+	switch c.Status {
+	case StatusTrading:
+		s.resume(in, out)
+	case StatusHalted:
+		s.halt(in)
+	case StatusAuction:
+		if reason := s.beginAuction(in, c.Arg, out); reason != event.ReasonNone {
+			return reason, 0
+		}
+	default:
 		return event.ReasonInvalidCommand, 0
 	}
-	s.instruments[c.Instrument].setStatus(c.Status)
 	s.emitInstrumentSet(c.Instrument, out)
 	return event.ReasonNone, 0
 }

@@ -41,6 +41,20 @@ func TestApplyDoesNotAllocate(t *testing.T) {
 		"mass-cancel who=1 in=all",
 		"mass-cancel who=2",
 		"tick",
+		"auction",
+		"new id=11 who=1 side=buy qty=10 price=103",
+		"new id=12 who=2 side=sell qty=4 price=101 display=2",
+		"new id=13 who=2 side=sell qty=4 price=104",
+		"new id=14 who=1 side=buy qty=5 type=market tif=ioc",
+		"new id=15 who=1 side=buy qty=5 stop=99 type=stop",
+		"amend id=12 who=2 price=100 qty=6",
+		"amend id=11 who=1 qty=8",
+		"cancel id=13 who=2",
+		"resume",
+		"tick",
+		"tick",
+		"mass-cancel who=1 in=all",
+		"mass-cancel who=2",
 	} {
 		cs, err := s.parse(line)
 		if err != nil {
@@ -78,8 +92,12 @@ var hotFunctions = map[string][]string{
 		"State.newOrder", "State.admit", "tradeRejection", "State.amendOrder", "State.cancelOrder", "State.rejectCancel",
 		"State.massCancel", "State.cancelAll", "checkShape", "explainShape", "checkAmend",
 	},
+	"state_auction.go": {
+		"call.due", "State.submitGuarded", "State.submit", "State.amend", "State.amendLeavesBand", "instrument.leavesBand",
+		"instrument.reference", "State.interrupt", "State.startCall", "State.callDue", "State.emitAuction",
+	},
 	"state_book.go": {
-		"instrumentBook.amend",
+		"instrumentBook.amend", "instrumentBook.nextLevel", "instrumentBook.gather", "instrumentBook.amendGathered",
 		"instrumentBook.open", "instrumentBook.get", "instrumentBook.best", "instrumentBook.lastTrade",
 	},
 	"risk.go": {

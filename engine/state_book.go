@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 
+	"blockdesk/engine/auction"
 	"blockdesk/engine/book"
 	"blockdesk/engine/book/ladder"
 	"blockdesk/engine/book/naive"
@@ -74,6 +75,29 @@ func (b instrumentBook) best(side market.Side) market.Price {
 	return p
 }
 
+func (b instrumentBook) nextLevel(side market.Side, after market.Price) (market.Price, market.Qty) {
+	if b.ladder != nil {
+		return b.ladder.NextLevel(side, after)
+	}
+	return b.naive.NextLevel(side, after)
+}
+
+func (b instrumentBook) gather(o *book.Order, at int64, seq uint64, out *event.Sink) {
+	if b.ladder != nil {
+		b.ladder.Gather(o, at, seq, out)
+		return
+	}
+	b.naive.Gather(o, at, seq, out)
+}
+
+func (b instrumentBook) amendGathered(o *book.Order, at int64, seq uint64, out *event.Sink) {
+	if b.ladder != nil {
+		b.ladder.AmendGathered(o, at, seq, out)
+		return
+	}
+	b.naive.AmendGathered(o, at, seq, out)
+}
+
 func (b instrumentBook) lastTrade() market.Price {
 	if b.ladder != nil {
 		return b.ladder.LastTrade()
@@ -97,6 +121,11 @@ type storedBook interface {
 	Import(book.LiveOrder) error
 	SetLastTrade(market.Price)
 	SetMaxOrders(int)
+	auction.Levels
+	Gathered(side market.Side) market.Qty
+	Uncross(price market.Price, n int, at int64, seq uint64, out *event.Sink) int
+	Release(n int, at int64, seq uint64, out *event.Sink) int
+	Elect(at int64, seq uint64, out *event.Sink)
 }
 
 func (b instrumentBook) stored() storedBook {

@@ -114,7 +114,7 @@ func (s *State) Mid(id market.InstrumentID) (mid market.USDPrice, ok bool) {
 		return 0, false
 	}
 	in := &s.instruments[id]
-	if !in.acceptsOrders {
+	if !in.trades() {
 		return 0, false
 	}
 	bid, ask := in.book.best(market.Buy), in.book.best(market.Sell)

@@ -118,6 +118,11 @@ func FuzzApply(f *testing.F) {
 		all = appendRaw(all, &c)
 	}
 	f.Add(all)
+	all = nil
+	for _, c := range auctionCommands(3, 300) {
+		all = appendRaw(all, &c)
+	}
+	f.Add(all)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fast, slow := NewState(StateOptions{MaxOrders: 20}), NewState(StateOptions{MaxOrders: 20, Naive: true})
 		a, b := event.NewGrowingSink(8), event.NewGrowingSink(8)

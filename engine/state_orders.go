@@ -19,9 +19,14 @@ func (s *State) newOrder(c *Command, out *event.Sink) {
 		s.reject(c, event.Rejected, o.Side, reason, limit, out)
 		return
 	}
-	if b := in.book.ladder; b != nil {
+	switch b := in.book.ladder; {
+	case !in.acceptsOrders:
+		if reason = s.submitGuarded(in, o, out); reason != event.ReasonNone {
+			s.reject(c, event.Rejected, o.Side, reason, 0, out)
+		}
+	case b != nil:
 		b.Submit(o, s.at, s.seq, out)
-	} else {
+	default:
 		in.book.naive.Submit(o, s.at, s.seq, out)
 	}
 	s.orderExpiresAt(o.ExpireAt)
@@ -37,10 +42,11 @@ func (s *State) admit(c *Command) (*instrument, *participant, event.Reason, int6
 		return nil, nil, event.ReasonUnknownParticipant, 0
 	}
 	in, trader := &s.instruments[c.Instrument], &s.participants[c.Order.Participant]
+	reason := event.ReasonNone
 	if !in.acceptsOrders || trader.status != StatusLive {
-		return nil, nil, tradeRejection(in, trader), 0
+		reason = tradeRejection(in, trader)
 	}
-	return in, trader, event.ReasonNone, 0
+	return in, trader, reason, 0
 }
 
 func tradeRejection(in *instrument, trader *participant) event.Reason {
@@ -51,9 +57,12 @@ func tradeRejection(in *instrument, trader *participant) event.Reason {
 		return event.ReasonUnknownParticipant
 	case in.def.Source != market.Matched:
 		return event.ReasonNotMatched
-	default:
+	case in.status == StatusHalted:
 		return event.ReasonHalted
+	case in.call.phase != gathering:
+		return event.ReasonAuction
 	}
+	return event.ReasonNone
 }
 
 func (s *State) amendOrder(c *Command, out *event.Sink) {
@@ -74,7 +83,7 @@ func (s *State) amendOrder(c *Command, out *event.Sink) {
 		s.reject(c, event.AmendRejected, side, reason, limit, out)
 		return
 	}
-	in.book.amend(o, s.at, s.seq, out)
+	s.amend(in, o, out)
 	if o.Flags&book.FlagAmendTerms != 0 {
 		s.orderExpiresAt(o.ExpireAt)
 	}
@@ -233,8 +242,8 @@ func checkAmend(o *book.Order, r *book.LiveOrder, in *instrument, l *limits, at 
 		return event.ReasonInvalidPrice, 0
 	case o.Price > in.maxPrice:
 		return event.ReasonMaxPrice, int64(in.maxPrice)
-	case o.Stop < 0 || o.Stop != 0 && !r.Waiting || o.Stop > in.maxPrice:
-		return event.ReasonInvalidStop, stopLimit(r.Waiting, in)
+	case o.Stop < 0 || o.Stop != 0 && r.Stop == 0 || o.Stop > in.maxPrice:
+		return event.ReasonInvalidStop, stopLimit(r.Stop != 0, in)
 	case total > in.maxQty:
 		return event.ReasonMaxQty, int64(in.maxQty)
 	case total < in.minQty && total < r.Qty && !away:
@@ -267,7 +276,7 @@ func checkAmendTerms(o *book.Order, r *book.LiveOrder, total market.Qty, at int6
 	switch {
 	case r.Flags&book.FlagQuote != 0:
 		return event.ReasonInvalidCombination, 0
-	case o.TIF > book.Day || !r.Waiting && !stays:
+	case o.TIF > book.Day || r.Type == book.Limit && !stays:
 		return event.ReasonInvalidTIF, 0
 	case tifOfType>>(8*r.Type+book.Type(wanted.TIF))&1 == 0:
 		return event.ReasonInvalidCombination, 0

@@ -152,15 +152,15 @@ func (s *State) checkQuote(by market.ParticipantID, set *quotes.Set, live *quote
 // placeQuote changes both sides of a quote, first the one that moves away from the other, so
 // that the quote does not meet itself.
 func (s *State) placeQuote(by market.ParticipantID, live *quotes.Quote, q *quotes.Mass, i int, out *event.Sink) (event.Reason, int64) {
-	e, b := &q.Entries[i], s.instruments[live.Instrument].book
+	e, in := &q.Entries[i], &s.instruments[live.Instrument]
 	first := market.Buy
-	if ask, ok := b.get(live.IDs[1]); ok && e.BidQty != 0 && e.BidPrice >= ask.Price {
+	if ask, ok := in.book.get(live.IDs[1]); ok && e.BidQty != 0 && e.BidPrice >= ask.Price {
 		first = market.Sell
 	}
 	for _, side := range [...]market.Side{first, first.Opposite()} {
 		o := q.Order(by, side, e)
 		o.ID = q.FirstID + market.OrderID(2*i) + market.OrderID(side-market.Buy)
-		if reason, limit := s.placeSide(b, &live.IDs[side-market.Buy], &o, out); reason != event.ReasonNone {
+		if reason, limit := s.placeSide(in, &live.IDs[side-market.Buy], &o, out); reason != event.ReasonNone {
 			return reason, limit
 		}
 	}
@@ -170,23 +170,23 @@ func (s *State) placeQuote(by market.ParticipantID, live *quotes.Quote, q *quote
 // placeSide makes the order id, or a new one, what o wants. An order keeps its place in the
 // queue where only its quantity falls. An order that has traded gets a new id otherwise, so
 // that its total does not grow without end.
-func (s *State) placeSide(b instrumentBook, id *market.OrderID, o *book.Order, out *event.Sink) (event.Reason, int64) {
-	live, ok := b.get(*id)
+func (s *State) placeSide(in *instrument, id *market.OrderID, o *book.Order, out *event.Sink) (event.Reason, int64) {
+	live, ok := in.book.get(*id)
 	switch {
 	case ok && o.Price == live.Price && o.Qty == live.Open:
 		return event.ReasonNone, 0
 	case ok && o.Qty != 0 && (o.Price == live.Price && o.Qty < live.Open || live.Qty == live.Open):
 		o.ID, o.Flags = *id, book.FlagOpenQty
-		b.amend(o, s.at, s.seq, out)
+		s.amend(in, o, out)
 		return lastReject(out, event.AmendRejected)
 	case ok:
-		b.cancelFor(*id, event.ReasonQuoteReplaced, s.at, s.seq, out)
+		in.book.cancelFor(*id, event.ReasonQuoteReplaced, s.at, s.seq, out)
 	}
 	*id = 0
 	if o.Qty == 0 {
 		return event.ReasonNone, 0
 	}
-	b.submit(o, s.at, s.seq, out)
+	s.submit(in, o, out)
 	reason, limit := lastReject(out, event.Rejected)
 	if reason == event.ReasonNone {
 		*id = o.ID

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -146,6 +147,13 @@ func (a arguments) command(verb string) (Command, error) {
 		c.Kind, c.Status = SetInstrument, StatusHalted
 	case "resume":
 		c.Kind, c.Status = SetInstrument, StatusTrading
+	case "auction":
+		c.Kind, c.Status, c.Arg = SetInstrument, StatusAuction, uint64(a.number("for", 0))
+	case "auctions":
+		return SetAuctionsCommand(c.Instrument, AuctionRules{
+			BandBps: uint16(a.number("band", 0)), Call: time.Duration(a.number("call", 0)),
+			Opening: time.Duration(a.number("opening", 0)), Reference: market.Price(a.number("reference", 0)),
+		})
 	case "kill":
 		c.Kind, c.Status = SetParticipant, StatusKilled
 	case "revive":
@@ -235,7 +243,8 @@ var kindWords = map[event.Kind]string{
 	event.Triggered: "triggered", event.MassCancelled: "mass-cancelled", event.InstrumentSet: "instrument-set",
 	event.ParticipantSet: "participant-set", event.EpochStarted: "epoch-started",
 	event.Quoted: "quoted", event.QuoteRejected: "quote-rejected", event.MassQuoted: "mass-quoted", event.Terms: "terms",
-	event.Listed:      "listed",
+	event.Listed:        "listed",
+	event.AuctionTraded: "auction-traded", event.Auction: "auction",
 	event.MirrorLevel: "mirror-level", event.Mirrored: "mirrored", event.MirrorTraded: "mirror-traded",
 }
 
@@ -281,6 +290,10 @@ func describe(e *event.Event) string {
 	switch e.Kind {
 	case event.Rejected, event.AmendRejected, event.CancelRejected, event.Cancelled, event.Reduced, event.QuoteRejected:
 		fmt.Fprintf(&b, " %v", event.Reason(e.Code))
+	case event.AuctionTraded:
+		part("older-who", int64(e.Code))
+	case event.Auction:
+		part("uncrossing", int64(e.Code))
 	case event.Traded:
 		part("maker-who", int64(e.Code))
 	case event.MassQuoted:

@@ -370,12 +370,36 @@ func (e *encoder) ticker(in *market.Instrument, v *marketdata.View, form string)
 	e.buf = in.AppendTickLots(e.buf, t.QuoteVolume24h)
 	e.text(`","trades_24h":`)
 	e.number(t.Trades24h)
-	if v.Status == engine.StatusHalted {
+	switch v.Status {
+	case engine.StatusHalted:
 		e.text(`,"status":"halted"}`)
-	} else {
+	case engine.StatusAuction:
+		e.text(`,"status":"auction"`)
+		e.auction(in, &v.Auction)
+		e.text(`}`)
+	default:
 		e.text(`,"status":"trading"}`)
 	}
 	return e.end(finText)
+}
+
+// auction writes the member auction of a ticker.
+func (e *encoder) auction(in *market.Instrument, a *marketdata.Auction) {
+	e.text(`,"auction":{`)
+	e.price(in, `"indicative_price":`, a.Price)
+	e.qty(in, `,"indicative_volume":`, a.Volume, true)
+	e.qty(in, `,"imbalance":`, max(a.Imbalance, -a.Imbalance), true)
+	e.text(`,"imbalance_side":`)
+	e.text(a.ImbalanceSide())
+	e.text(`,"ends_at":`)
+	if a.Until == 0 {
+		e.text(`null`)
+	} else {
+		e.ts(a.Until)
+	}
+	e.text(`,"uncrossing":`)
+	e.buf = strconv.AppendBool(e.buf, a.Uncrossing)
+	e.text(`}`)
 }
 
 func (e *encoder) price(in *market.Instrument, name string, p market.Price) {

@@ -174,12 +174,16 @@ func (g *Gateway) apply(e *event.Event) error {
 	switch e.Kind {
 	case event.Desk:
 		return g.quotes.Apply(e)
-	case event.InstrumentSet:
+	case event.InstrumentSet, event.Auction:
 		if g.reporter.Stored() {
 			return nil
 		}
 		g.reporter.At = e.At
-		g.statuses.Changed(e, func(s *session.Session, msgType string, firstTag int, body []byte) {
+		publish := g.statuses.Changed
+		if e.Kind == event.Auction {
+			publish = g.statuses.Auction
+		}
+		publish(e, func(s *session.Session, msgType string, firstTag int, body []byte) {
 			g.reporter.Emit(handlerOf(s).requests, msgType, firstTag, body)
 		})
 		return nil

@@ -100,7 +100,7 @@ func (s *Service) feedEvents() *engine.Consumer {
 func deskEvents(e *engine.Engine) *engine.Consumer { return e.Consumer("desk").WakeFor(event.Desk) }
 
 func historyEvents(e *engine.Engine) *engine.Consumer {
-	return e.Consumer("history").WakeFor(event.Traded, event.MirrorTraded, event.InstrumentSet).Gather(10 * time.Millisecond)
+	return e.Consumer("history").WakeFor(event.Traded, event.AuctionTraded, event.MirrorTraded, event.InstrumentSet).Gather(10 * time.Millisecond)
 }
 
 // connect makes the packages that use the engine. Those that follow the journal must

@@ -33,6 +33,13 @@
 //	Export(func(LiveOrder))                                    // in canonical order, see below
 //	Import(LiveOrder) error                                    // in the order of Export; see CheckLiveOrder
 //	SetLastTrade(market.Price)                                 // for a restore
+//	Gather(o *Order, at int64, seq uint64, out *event.Sink)    // Submit in a call, see rule 11; o may rest or is a stop
+//	AmendGathered(o *Order, at int64, seq uint64, out *event.Sink) // Amend in a call
+//	Gathered(side market.Side) market.Qty                      // open quantity of the gathered orders
+//	NextLevel(side market.Side, after market.Price) (market.Price, market.Qty) // best first: open quantity of orders, resting or gathered, that are not ending
+//	Uncross(price market.Price, n int, at int64, seq uint64, out *event.Sink) int // trades up to n pairs, see rule 12
+//	Release(n int, at int64, seq uint64, out *event.Sink) int  // rests up to n gathered orders
+//	Elect(at int64, seq uint64, out *event.Sink)               // triggers the stops that LastTrade satisfies
 //	SetMaxOrders(n int)                                        // from now on; a book with more orders keeps them
 //
 // An Order for Submit must be well formed (the engine rejects any other):
@@ -125,7 +132,7 @@
 //     canonical order (Expire: by ExpireAt, then ID).
 //  9. Canonical order: bids best price first, each level in priority; asks best
 //     first; then buy stops by lowest Stop then oldest; then sell stops by
-//     highest Stop then oldest.
+//     highest Stop then oldest; then gathered bids and asks like resting ones.
 //  10. Ending orders: EndLater ends the orders of a participant, and from the first Sweep at or
 //     after its ExpireAt on an order is overdue, at once and for good; each is still in the book,
 //     and displayed, until it is taken out with Cancelled (the reason of EndLater, ReasonExpired).
@@ -136,6 +143,21 @@
 //     Cancel or Amend names it, which is then refused with ReasonUnknownOrder; when Submit gives its ID to a
 //     new order; and by Sweep, in canonical order. EndLater for orders of a participant and side that
 //     has ending ones already takes all ending ones out first.
+//  11. Call: Gather and AmendGathered trade nothing. A limit order waits beside the book, so that
+//     the book never crosses, in price-time priority behind the resting orders of its price, and
+//     shows nothing (Accepted.Aux 0). A stop waits even if LastTrade satisfies it. Gather rejects
+//     as rule 2 does; MaxLevelQty bounds all gathered orders of a side with what rests at the
+//     price. AmendGathered is rule 7, but an order that loses its place is gathered (Unrested if
+//     it rested, then Amended with Aux 0); a post-only one is refused with ReasonAuction. Until
+//     the orders are released, no order may enter or change in another way.
+//  12. Uncross, while nothing is ending: the first bid and the first ask at or better than the
+//     price trade at the price (AuctionTraded: the taker is the younger order, a gathered one is
+//     younger than a resting one, and of two that entered at once the ask), until a side has
+//     none. A resting order trades its shown part and then has a Reduced with
+//     ReasonAuctionTrade, and maybe Replenished; a gathered iceberg trades whole (our choice).
+//     Self-trade prevention is that of the younger order (rule 5), between the two that meet.
+//     Release then rests the gathered orders, bids first, best price and oldest first, each
+//     with Rested; they must not cross.
 //
 // Side and Participant of an event are those of the order (of Traded the taker's). For
 // an unknown order, AmendRejected has those of the command, CancelRejected side 0 and the
@@ -232,11 +254,11 @@ type Order struct {
 type LiveOrder struct {
 	Order            // Qty is the total and Price the limit, as amended
 	Open  market.Qty // not yet traded
-	Shown market.Qty // displayed now; 0 for a waiting stop
-	// Waiting: a stop order that has not triggered.
+	Shown market.Qty // displayed now; 0 for a waiting order
+	// Waiting: a stop order that has not triggered, or a limit order gathered for an auction.
 	Waiting bool
-	// EnteredSeq is the Seq that placed a waiting stop; it orders stops of equal trigger. 0 for
-	// resting orders.
+	// EnteredSeq is the Seq that placed a waiting order; it orders those of equal trigger or
+	// price. 0 for resting orders.
 	EnteredSeq uint64
 }
 

@@ -36,6 +36,13 @@ type orderBook interface {
 	Export(func(book.LiveOrder))
 	Import(book.LiveOrder) error
 	SetLastTrade(market.Price)
+	Gather(o *book.Order, at int64, seq uint64, out *event.Sink)
+	AmendGathered(o *book.Order, at int64, seq uint64, out *event.Sink)
+	Gathered(side market.Side) market.Qty
+	NextLevel(side market.Side, after market.Price) (market.Price, market.Qty)
+	Uncross(price market.Price, n int, at int64, seq uint64, out *event.Sink) int
+	Release(n int, at int64, seq uint64, out *event.Sink) int
+	Elect(at int64, seq uint64, out *event.Sink)
 }
 
 var (
@@ -91,6 +98,8 @@ func describe(e *event.Event) string {
 		put("cancel-rejected %d %v", e.OrderID, why)
 	case event.Replenished:
 		put("replenished %d %s%d@%d shown=%d", e.OrderID, side, e.Qty, e.Price, e.Aux)
+	case event.AuctionTraded:
+		put("auction-traded %d %s%d@%d older=%d trade=%d p%d×p%d", e.OrderID, side, e.Qty, e.Price, e.Other, e.Aux, e.Participant, e.Code)
 	case event.Triggered:
 		put("triggered %d %s%d@%d by=%d", e.OrderID, side, e.Qty, e.Price, e.Aux)
 	default:
@@ -120,6 +129,11 @@ const (
 	opEndLater
 	opSweep // of order.Qty orders
 	opTakeOut
+	opGather
+	opAmendGathered
+	opUncross // order.Qty pairs at order.Price
+	opRelease // order.Qty orders
+	opElect
 )
 
 func (o op) String() string {
@@ -140,6 +154,16 @@ func (o op) String() string {
 		return fmt.Sprintf("take out %d", o.order.ID)
 	case opCancelFor:
 		return fmt.Sprintf("cancel %d for the engine", o.order.ID)
+	case opGather:
+		return fmt.Sprintf("gather %+v", o.order)
+	case opAmendGathered:
+		return fmt.Sprintf("amend gathered %+v", o.order)
+	case opUncross:
+		return fmt.Sprintf("uncross %d at %d", o.order.Qty, o.order.Price)
+	case opRelease:
+		return fmt.Sprintf("release %d", o.order.Qty)
+	case opElect:
+		return "elect"
 	default:
 		return fmt.Sprintf("expire at %d", o.at)
 	}
@@ -173,6 +197,16 @@ func (o *op) do(b orderBook, seq uint64, out *event.Sink) int {
 		if b.CancelFor(o.order.ID, event.ReasonQuoteProtection, o.at, seq, out) {
 			return 1
 		}
+	case opGather:
+		b.Gather(&o.order, o.at, seq, out)
+	case opAmendGathered:
+		b.AmendGathered(&o.order, o.at, seq, out)
+	case opUncross:
+		return b.Uncross(o.order.Price, int(o.order.Qty), o.at, seq, out)
+	case opRelease:
+		return b.Release(int(o.order.Qty), o.at, seq, out)
+	case opElect:
+		b.Elect(o.at, seq, out)
 	default:
 		b.Expire(o.at, seq, out)
 	}
@@ -208,8 +242,9 @@ func newTwin(tb failer, opt book.Options) *twin {
 	return t
 }
 
-// step applies o to both books. With whole it also runs the checks that walk the whole book.
-func (t *twin) step(o op, whole bool) {
+// step applies o to both books and returns what they return. With whole it also runs the
+// checks that walk the whole book.
+func (t *twin) step(o op, whole bool) int {
 	t.tb.Helper()
 	t.seq++
 	t.outA.Reset()
@@ -227,7 +262,7 @@ func (t *twin) step(o op, whole bool) {
 	}
 	t.fillsA, t.fillsB = t.fillsA[:0], t.fillsB[:0]
 	if n != m {
-		t.fail("naive cancelled %d, ladder %d", n, m)
+		t.fail("naive returns %d, ladder %d", n, m)
 	}
 	if err := t.laws.follow(&o, ea); err != nil {
 		t.fail("%v\n%s", err, lines(ea))
@@ -240,6 +275,7 @@ func (t *twin) step(o op, whole bool) {
 		})
 	}
 	t.compare(whole)
+	return n
 }
 
 // compare compares all readers of both books.
@@ -273,6 +309,18 @@ func (t *twin) compare(whole bool) {
 func (t *twin) compareWhole() {
 	t.tb.Helper()
 	for s := market.Buy; s <= market.Sell; s++ {
+		if a, b := t.a.Gathered(s), t.b.Gathered(s); a != b {
+			t.fail("gathered on side %v: naive %d, ladder %d", s, a, b)
+		}
+		for p := market.Price(0); ; {
+			a, q := t.a.NextLevel(s, p)
+			if b, r := t.b.NextLevel(s, p); a != b || q != r {
+				t.fail("level of %v behind %d: naive %d@%d, ladder %d@%d", s, p, q, a, r, b)
+			}
+			if p = a; p == 0 {
+				break
+			}
+		}
 		for _, limit := range []int{0, 1, 3, 1 << 12} {
 			da := t.a.Depth(s, make([]market.Level, 0, limit))
 			db := t.b.Depth(s, make([]market.Level, 0, limit))

@@ -70,7 +70,7 @@ func (l *laws) effect(e *event.Event) {
 // conserve applies e to the open quantities of orders.
 func (l *laws) conserve(e *event.Event) error {
 	id := e.OrderID
-	if l.ended[id] || e.Kind == event.Traded && l.ended[market.OrderID(e.Other)] {
+	if l.ended[id] || (e.Kind == event.Traded || e.Kind == event.AuctionTraded) && l.ended[market.OrderID(e.Other)] {
 		if reason := event.Reason(e.Code); e.Kind == event.Cancelled && (reason == event.ReasonMassCancel || reason == event.ReasonKilled || reason == event.ReasonExpired) {
 			delete(l.ended, id)
 		} else if e.Kind != event.CancelRejected && e.Kind != event.AmendRejected {
@@ -83,7 +83,7 @@ func (l *laws) conserve(e *event.Event) error {
 			return fmt.Errorf("order %d accepted twice", id)
 		}
 		l.left[id] = e.Qty
-	case event.Traded:
+	case event.Traded, event.AuctionTraded:
 		for _, id := range []market.OrderID{id, market.OrderID(e.Other)} {
 			if l.left[id] -= e.Qty; l.left[id] < 0 {
 				return fmt.Errorf("order %d traded more than it had", id)
@@ -100,6 +100,12 @@ func (l *laws) conserve(e *event.Event) error {
 			delete(l.left, id)
 		}
 	case event.Reduced, event.Amended:
+		if event.Reason(e.Code) == event.ReasonAuctionTrade && e.Kind == event.Reduced {
+			if l.left[id] != e.Qty {
+				return fmt.Errorf("order %d: %d open after an auction's trade, should be %d", id, e.Qty, l.left[id])
+			}
+			return nil
+		}
 		l.left[id] = e.Qty
 	}
 	return nil

@@ -32,7 +32,7 @@ func CheckLiveOrder(r *LiveOrder) error {
 		return invalidOrder(r, "self-trade prevention %d: unknown", r.STP)
 	case r.Flags&^(FlagPostOnly|FlagQuote|ending) != 0 || r.Flags&ending == ending:
 		return invalidOrder(r, "flags %#x: only post-only, quote and one of mass-cancelled and killed are allowed", r.Flags)
-	case r.Flags&FlagQuote != 0 && (r.TIF != GTC || r.Waiting || r.Display != 0):
+	case r.Flags&FlagQuote != 0 && (r.TIF != GTC || r.Type != Limit || r.Display != 0):
 		return invalidOrder(r, "flags %#x: a quote is a GTC limit order that shows its whole quantity", r.Flags)
 	case r.Qty < 1 || r.Qty > market.MaxQty:
 		return invalidOrder(r, "quantity %d: must be 1 to %d", r.Qty, market.MaxQty)
@@ -65,14 +65,25 @@ func CheckLiveOrder(r *LiveOrder) error {
 
 func checkWaiting(r *LiveOrder) error {
 	switch {
+	case r.Type == Limit:
+		return checkGathered(r)
 	case r.Type != Stop && r.Type != StopLimit:
-		return invalidOrder(r, "type %d: a waiting order is a stop or a stop limit", r.Type)
+		return invalidOrder(r, "type %d: a waiting order is a stop, a stop limit or a limit order of an auction", r.Type)
 	case r.Stop < 1 || r.Stop > market.MaxPrice:
 		return invalidOrder(r, "stop %d: must be 1 to %d", r.Stop, market.MaxPrice)
 	case r.Shown != 0:
 		return invalidOrder(r, "shown quantity %d: a waiting stop shows nothing", r.Shown)
 	case r.Flags&^ending != 0 && (r.Type == Stop || r.TIF == IOC || r.TIF == FOK):
 		return invalidOrder(r, "flags %#x: a stop that never rests cannot be post-only", r.Flags)
+	}
+	return nil
+}
+
+// checkGathered checks an order that waits for an auction.
+func checkGathered(r *LiveOrder) error {
+	if r.Stop != 0 || r.Shown != 0 || r.TIF == IOC || r.TIF == FOK || r.Flags&FlagPostOnly != 0 {
+		return invalidOrder(r, "stop %d, shown quantity %d, time in force %d, flags %#x: an order of an auction may rest, shows nothing and is not post-only",
+			r.Stop, r.Shown, r.TIF, r.Flags)
 	}
 	return nil
 }

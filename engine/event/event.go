@@ -21,7 +21,7 @@
 //	                                                                          (on the side opposite to Side = the taker's)
 //	Rested         order    0          limit        open             displayed       +Aux    0
 //	Cancelled      order    0          limit or 0   open, cancelled  was displayed   −Aux    Reason
-//	Reduced        order    0          limit or 0   open afterwards  display less by −Aux    Reason (amend or self-trade)
+//	Reduced        order    0          limit or 0   open afterwards  display less by −Aux    Reason (amend, self-trade or auction trade)
 //	Unrested       order    0          old limit    open             was displayed   −Aux    0
 //	Amended        order    0          new limit    open afterwards  rests displayed +Aux    0
 //	AmendRejected  order    0          value price  value quantity   the rule's limit –      Reason
@@ -30,6 +30,8 @@
 //	Triggered      order    0          limit or 0   open             trade price     –       0
 //	MassCancelled  0        0          0            cancelled        0               –       0, or MoreCancels
 //	InstrumentSet  0        0          0            0                0               –       status
+//	AuctionTraded  younger  older      auction's    traded           TradeID         –       older's participant; Side is the younger's
+//	Auction        0        ends at    price or 0   volume           surplus of bids –       0 indicative, 1 uncrossing
 //	ParticipantSet 0        0          0            0                0               –       1 killed, 2 live
 //	EpochStarted   0        epoch      0            0                0               –       0
 //	MirrorLevel    0        0          level's      displayed now    grown by        +Aux    0
@@ -52,6 +54,11 @@
 // The orders of a list share its Seq. The list's Reference comes first; then each order has its
 // Reference, its Terms and its events, and the list's Reference comes again before the Listed
 // that ends them all. The ids of the orders are consecutive.
+//
+// An Auction has what an auction would trade now, or trades; its end is 0 if a command ends
+// it, its Aux is negative for a surplus of asks. An AuctionTraded has no effect on the displayed
+// book: a resting order's Reduced with ReasonAuctionTrade follows it, and Qty 0 in it means that
+// the order has traded completely.
 //
 // Only the three Mirror kinds change a mirrored instrument. The MirrorLevels of a refresh
 // share the Seq of the Mirrored that ends it; between them the book is in a state that never
@@ -95,6 +102,8 @@ const (
 	QuoteRejected  Kind = 24
 	MassQuoted     Kind = 25
 	Listed         Kind = 26
+	AuctionTraded  Kind = 27
+	Auction        Kind = 28
 )
 
 // MoreCancels is the Code of a MassCancelled that a further one of the same request follows.
@@ -104,6 +113,13 @@ const MoreCancels uint16 = 1
 const (
 	StatusTrading uint8 = 1 // the instrument takes orders
 	StatusHalted  uint8 = 2 // it takes only cancels
+	StatusAuction uint8 = 3 // orders gather, or trade at the price of an auction
+)
+
+// Values of Code in an Auction.
+const (
+	AuctionIndicative uint16 = 0 // what would trade now
+	AuctionUncrossing uint16 = 1 // what trades now
 )
 
 // Values of Code in a MassQuoted that only cancels.

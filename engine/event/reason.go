@@ -22,6 +22,9 @@ const (
 	// The protection of the quote set pulled it; also the refusal of a quote until a reset.
 	ReasonQuoteProtection Reason = 11
 
+	// A resting order was Reduced because it traded in an auction.
+	ReasonAuctionTrade Reason = 12
+
 	// An order, amend or cancel was refused.
 	ReasonUnknownInstrument  Reason = 20
 	ReasonUnknownOrder       Reason = 21
@@ -64,6 +67,9 @@ const (
 
 	// An order was refused because another one of its list was.
 	ReasonListRefused Reason = 52
+
+	// An order or amend does not fit an auction: it cannot gather, or the auction is uncrossing.
+	ReasonAuction Reason = 53
 
 	// A request to the desk was refused (engine/rfq).
 	ReasonUnknownTicket     Reason = 60
@@ -117,6 +123,7 @@ var reasonWords = map[Reason]string{
 	ReasonQuoteReplaced:    "quote_replaced", ReasonQuoteProtection: "quote_protection",
 	ReasonListRefused:   "list_refused",
 	ReasonInvalidSpread: "invalid_spread", ReasonQuoteSets: "quote_sets",
+	ReasonAuctionTrade: "auction_trade", ReasonAuction: "auction",
 	ReasonNotMirrored: "not_mirrored", ReasonStaleSlot: "stale_slot", ReasonOutOfSequence: "out_of_turn",
 	ReasonUnknownTicket: "unknown_ticket", ReasonUnknownTranche: "unknown_tranche",
 	ReasonTicketWithdrawn: "ticket_withdrawn", ReasonTicketExpired: "ticket_expired",

@@ -75,6 +75,7 @@ type instrumentData struct {
 	tape    tape
 	window  window
 	ticker  Ticker
+	auction Auction
 	view    *View // of the last Flush
 
 	slot uint64 // of a mirrored book
@@ -114,6 +115,15 @@ func (m *Data) Apply(e *event.Event) {
 	case event.Traded:
 		m.display(e, e.Side.Opposite(), -int64(e.Qty))
 		m.trade(e)
+	case event.AuctionTraded:
+		m.trade(e)
+	case event.Auction:
+		l := m.instrument(e.Instrument)
+		l.auction = Auction{
+			Price: e.Price, Volume: e.Qty, Imbalance: market.Qty(e.Aux), Until: int64(e.Other),
+			Uncrossing: e.Code == event.AuctionUncrossing,
+		}
+		m.changedBy(l, changedStatus)
 	case event.MirrorLevel:
 		m.display(e, e.Side, e.Aux)
 		m.refresh(e, true)
@@ -126,6 +136,9 @@ func (m *Data) Apply(e *event.Event) {
 		if status := uint8(e.Code); status != l.status || l.seqs.depthSeq == 0 {
 			l.status = status
 			m.changedBy(l, changedStatus)
+		}
+		if l.status != event.StatusAuction {
+			l.auction = Auction{}
 		}
 	case event.EpochStarted:
 		m.epoch = e.Other
@@ -269,7 +282,7 @@ func (m *Data) render(l *instrumentData) bool {
 	next.Instrument, next.Status, next.Epoch = l.id, l.status, m.epoch
 	next.DepthSeq, next.TradesSeq = l.seqs.depthSeq, l.seqs.tradesSeq
 	next.EngineSeq, next.At = l.seqs.engineSeq, l.seqs.at
-	next.Ticker, next.Slot = l.ticker, l.slot
+	next.Ticker, next.Slot, next.Auction = l.ticker, l.slot, l.auction
 	if parts&changedBids != 0 {
 		next.Bids = m.side(&l.bids, +1, prev.Bids)
 	}
@@ -279,7 +292,7 @@ func (m *Data) render(l *instrumentData) bool {
 	if l.tape.hasRecent() {
 		next.Trades = l.tape.last(prev.Trades)
 	}
-	ticker := next.Ticker != prev.Ticker || next.Status != prev.Status ||
+	ticker := next.Ticker != prev.Ticker || next.Status != prev.Status || next.Auction != prev.Auction ||
 		best(next.Bids) != best(prev.Bids) || best(next.Asks) != best(prev.Asks)
 	if l.view == nil || prev.Epoch != m.epoch {
 		next.TickerSeq, ticker = 0, true

@@ -10,7 +10,7 @@ import (
 	"blockdesk/market"
 )
 
-// Data's snapshot, version 3: what later events depend on, in one canonical order,
+// Data's snapshot, version 3 or 4: what later events depend on, in one canonical order,
 // without what was flushed. Little-endian; no checksum, because persist adds one.
 //
 //	header
@@ -29,7 +29,8 @@ import (
 //	│ slot │ depth seq │ trades seq │ engine seq │ at │  then bids and asks (each worst
 //	└──────┴───────────┴────────────┴────────────┴────┘  first), trades and buckets (each
 //	                                                     oldest first)
-//	  c is instrumentData.counted
+//	  c is instrumentData.counted; before the bids version 4 has the auction: price, volume,
+//	  imbalance, end, and 1 if it is uncrossing, 8 bytes each
 //
 //	level             trade
 //	 0       8     16  0    8     16   24      32    40     41        49
@@ -43,11 +44,13 @@ import (
 //	│ minute │ open │ high │ low │ volume │ quote volume (high, low)│ trades │
 //	└────────┴──────┴──────┴─────┴────────┴─────────────────────────┴────────┘
 //
-// Version 2 lacks c and what follows the slot, so its epoch counts views from the start
+// Data without an auction is written as version 3. Version 2 lacks c and what follows the slot, so its epoch counts views from the start
 // again. Version 1 also lacks the slot and the ordinals. Both are read but not written.
 const (
 	marketMagic   = "BDMD"
-	marketVersion = 3
+	marketVersion = 4
+	// marketVersion3 lacks auctions.
+	marketVersion3 = 3
 	// marketVersion2 lacks the Seqs of views.
 	marketVersion2 = 2
 	// marketVersion1 also lacks mirrored instruments.
@@ -61,10 +64,25 @@ const (
 	ordinalSize      = 8  // of a trade, since version 2
 	slotSize         = 8  // of an instrument, since version 2
 	viewSeqsSize     = 32 // of an instrument, since version 3
+	auctionSize      = 40 // of an instrument, since version 4
 )
 
 // AppendSnapshot appends the encoding of m and returns the extended slice.
-func (m *Data) AppendSnapshot(dst []byte) []byte { return m.appendSnapshot(dst, marketVersion) }
+func (m *Data) AppendSnapshot(dst []byte) []byte {
+	if m.hasAuction() {
+		return m.appendSnapshot(dst, marketVersion)
+	}
+	return m.appendSnapshot(dst, marketVersion3)
+}
+
+func (m *Data) hasAuction() bool {
+	for _, l := range m.data {
+		if l != nil && l.auction != (Auction{}) {
+			return true
+		}
+	}
+	return false
+}
 
 // appendSnapshot can also write older versions, so that Restore can check that what
 // it has read is canonical.
@@ -112,6 +130,12 @@ func (l *instrumentData) append(dst []byte, version uint16) []byte {
 		dst = le.AppendUint64(dst, l.seqs.tradesSeq)
 		dst = le.AppendUint64(dst, l.seqs.engineSeq)
 		dst = le.AppendUint64(dst, uint64(l.seqs.at))
+	}
+	if version > marketVersion3 {
+		a := &l.auction
+		for _, v := range [...]int64{int64(a.Price), int64(a.Volume), int64(a.Imbalance), a.Until, int64(one(a.Uncrossing))} {
+			dst = le.AppendUint64(dst, uint64(v))
+		}
 	}
 	dst = l.bids.append(dst, +1)
 	dst = l.asks.append(dst, -1)
@@ -182,7 +206,7 @@ func Restore(data []byte) (*Data, []byte, error) {
 		mirrors = mirrors || l.slot != 0 || len(l.tape.recent) > 0 && l.tape.recent[0].Ordinal != 0
 	}
 	used := data[:len(data)-len(r.Data)]
-	if r.Short || version == marketVersion2 && !mirrors ||
+	if r.Short || version == marketVersion2 && !mirrors || version == marketVersion && !m.hasAuction() ||
 		!bytes.Equal(m.appendSnapshot(make([]byte, 0, len(used)), version), used) {
 		return nil, nil, fmt.Errorf("market data is not in canonical form: %w", codec.ErrSnapshot)
 	}
@@ -202,6 +226,9 @@ func (m *Data) restoreInstrument(r *codec.Reader, least int, version uint16) (*i
 	if version > marketVersion2 {
 		size += viewSeqsSize
 	}
+	if version > marketVersion3 {
+		size += auctionSize
+	}
 	if int(id) < least || id >= market.MaxInstruments || trades > MaxTape || buckets > windowMinutes ||
 		size > len(r.Data) || counted > changedAll || version <= marketVersion2 && counted != 0 || r.Short {
 		return nil, fmt.Errorf("market data of instrument %d: %w", id, codec.ErrSnapshot)
@@ -214,6 +241,12 @@ func (m *Data) restoreInstrument(r *codec.Reader, least int, version uint16) (*i
 	l.counted, l.seqs = counted, viewSeqs{engineSeq: m.seq, at: m.at}
 	if version > marketVersion2 {
 		l.seqs = viewSeqs{depthSeq: r.U64(), tradesSeq: r.U64(), engineSeq: r.U64(), at: int64(r.U64())}
+	}
+	if version > marketVersion3 {
+		l.auction = Auction{
+			Price: market.Price(r.U64()), Volume: market.Qty(r.U64()), Imbalance: market.Qty(r.U64()), Until: int64(r.U64()),
+			Uncrossing: r.U64() == 1,
+		}
 	}
 	ok := l.bids.restore(r, bids, +1) && l.asks.restore(r, asks, -1) &&
 		l.tape.restore(r, trades, m.at, version > marketVersion1) && l.window.restore(r, buckets, m.minute)

@@ -29,7 +29,7 @@ type Trade struct {
 	At    int64  // Unix nanoseconds
 	Price market.Price
 	Qty   market.Qty
-	Side  market.Side // of the aggressor
+	Side  market.Side // of the aggressor; in an auction of the younger order
 	// Ordinal numbers the trades of a mirrored instrument from 1 without gaps; At is then the
 	// on-chain time, earlier than that of Seq. 0 = a trade of our own book.
 	Ordinal uint64
@@ -39,7 +39,7 @@ type Trade struct {
 func TradeOf(e *event.Event) (t Trade, ok bool) {
 	t = Trade{ID: market.TradeID(e.Aux), Seq: e.Seq, At: e.At, Price: e.Price, Qty: e.Qty, Side: e.Side}
 	switch e.Kind {
-	case event.Traded:
+	case event.Traded, event.AuctionTraded:
 		return t, true
 	case event.MirrorTraded:
 		t.At, t.Ordinal = int64(e.OrderID), e.Other
@@ -64,11 +64,33 @@ type Ticker struct {
 	Trades24h      uint64
 }
 
+// Auction is the latest event.Auction of an instrument. The zero value is no auction, or one
+// that has no end and would trade nothing.
+type Auction struct {
+	Price     market.Price // 0 = nothing would trade
+	Volume    market.Qty
+	Imbalance market.Qty // of bids over asks at Price; negative for a surplus of asks
+	Until     int64      // when orders stop to gather, Unix ns; 0 = on a command
+	// Uncrossing: the orders trade at Price now.
+	Uncrossing bool
+}
+
+// ImbalanceSide returns the side of Imbalance as JSON: "buy", "sell" or null.
+func (a *Auction) ImbalanceSide() string {
+	switch {
+	case a.Imbalance > 0:
+		return `"buy"`
+	case a.Imbalance < 0:
+		return `"sell"`
+	}
+	return "null"
+}
+
 // View is what readers see of one instrument, built from durable events only. It is immutable
 // once published: Bids, Asks and Trades must not be changed.
 type View struct {
 	Instrument market.InstrumentID
-	Status     uint8  // event.StatusTrading or event.StatusHalted
+	Status     uint8  // event.StatusTrading, event.StatusHalted or event.StatusAuction
 	Epoch      uint64 // grows at every start of the engine
 	EngineSeq  uint64 // last command that changed this view; it includes all earlier ones
 	At         int64  // of that command
@@ -83,5 +105,6 @@ type View struct {
 	Bids, Asks []market.Level // best first, at most MaxDepth
 	Trades     []Trade        // newest first, at most MaxTape
 	Ticker     Ticker
+	Auction    Auction       // of event.StatusAuction
 	Orders     *orders.Sides // displayed orders of Bids and Asks; nil unless package feed adds them
 }

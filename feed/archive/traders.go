@@ -65,7 +65,7 @@ func (a *Archive) Traders(in market.InstrumentID) uint64 { return a.follower.tra
 // addTraders adds both sides of a trade to the batch, unless they have traded before. A
 // mirrored trade has no participants.
 func (f *follower) addTraders(e *event.Event, id market.TradeID) {
-	if e.Kind != event.Traded {
+	if e.Kind != event.Traded && e.Kind != event.AuctionTraded {
 		return
 	}
 	for _, p := range [...]market.ParticipantID{e.Participant, market.ParticipantID(e.Code)} {

@@ -280,6 +280,11 @@ func tradingStatus(m message) Report {
 		word = "trades"
 	case "18":
 		word = "is not available"
+	case "21":
+		word = "gathers orders for an auction"
+		if p := m.get(332); p != "" {
+			word += ", which would trade at " + p
+		}
 	case "20":
 		word, r.Refused = "is not known", true
 	default:

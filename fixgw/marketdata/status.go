@@ -18,6 +18,7 @@ const (
 	tradingReady   = "17" // orders welcome
 	tradingNot     = "18" // mirrored: no orders; or the engine does not have it yet
 	tradingUnknown = "20" // no such instrument
+	tradingPreOpen = "21" // orders gather for an auction
 )
 
 // Statuses answers e with f and g with h, and sends each change of an instrument's trading
@@ -101,8 +102,24 @@ func (t *Statuses) Request(s *session.Session, frame []byte) *wire.Reject {
 		watches[string(r.ID)] = &statusSubscription{in: in, sent: status}
 	}
 	t.body = t.begin(r.ID, in.Symbol, false, status, t.now().UnixNano())
+	if status == tradingPreOpen {
+		a := t.books.view(in).Auction
+		t.body = appendAuction(t.body, in, a.Price, a.Volume, a.Imbalance)
+	}
 	s.Send("f", wire.TagStatusReqID, t.body, false)
 	return nil
+}
+
+// appendAuction appends what an auction would trade: its price as the bounds of the next
+// opening price, and what both sides have at that price; nothing without a price.
+func appendAuction(b []byte, in *market.Instrument, p market.Price, volume, imbalance market.Qty) []byte {
+	if p == 0 {
+		return b
+	}
+	b = in.AppendQty(append(b, "\x01330="...), volume+max(imbalance, 0))
+	b = in.AppendQty(append(b, "\x01331="...), volume+max(-imbalance, 0))
+	b = in.AppendPrice(append(b, "\x01332="...), p)
+	return in.AppendPrice(append(b, "\x01333="...), p)
 }
 
 // present returns the engine's status of an instrument; 0 = it has none. It
@@ -122,6 +139,8 @@ func tradingStatus(in *market.Instrument, status uint8) string {
 		return tradingReady
 	case status == engine.StatusHalted:
 		return tradingHalted
+	case status == engine.StatusAuction:
+		return tradingPreOpen
 	}
 	return tradingNot
 }
@@ -137,6 +156,23 @@ func (t *Statuses) begin(reqID []byte, symbol string, changed bool, status strin
 	b = append(append(b, "\x01325="...), unsolicited)
 	b = append(append(b, "\x01326="...), status...)
 	return wire.AppendTime(append(b, "\x0160="...), at)
+}
+
+// Auction calls send with an f for each subscriber of e's instrument.
+func (t *Statuses) Auction(e *event.Event, send func(s *session.Session, msgType string, firstTag int, body []byte)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for s, watches := range t.subscriptions {
+		for reqID, w := range watches {
+			if w.in.ID != e.Instrument {
+				continue
+			}
+			w.sent = tradingPreOpen
+			t.body = t.begin([]byte(reqID), w.in.Symbol, true, tradingPreOpen, e.At)
+			t.body = appendAuction(t.body, w.in, e.Price, e.Qty, market.Qty(e.Aux))
+			send(s, "f", wire.TagStatusReqID, t.body)
+		}
+	}
 }
 
 // Changed calls send with an f for each subscriber of an instrument whose status e changes,
@@ -190,12 +226,7 @@ func (t *Statuses) follow(e *event.Event, send func(s *session.Session, msgType 
 		return
 	}
 	before := t.sessionStatus()
-	if tradingStatus(in, old) == tradingReady {
-		t.trading--
-	}
-	if tradingStatus(in, status) == tradingReady {
-		t.trading++
-	}
+	t.trading += opens(in, status) - opens(in, old)
 	after := t.sessionStatus()
 	if after == before {
 		return

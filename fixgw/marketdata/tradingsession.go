@@ -9,7 +9,7 @@ import (
 )
 
 // There is one trading session, which has neither a beginning nor an end (our choice): it
-// is open while any instrument takes orders.
+// is open while any instrument takes orders, an auction included.
 
 // TradingSession is its TradingSessionID (336).
 const TradingSession = "CONTINUOUS"
@@ -73,10 +73,16 @@ func (t *Statuses) count() {
 		in := t.instruments.Get(market.InstrumentID(i))
 		status := t.present(in)
 		t.followed[in.ID] = status
-		if tradingStatus(in, status) == tradingReady {
-			t.trading++
-		}
+		t.trading += opens(in, status)
 	}
+}
+
+// opens returns 1 if an instrument of the engine's status takes orders, else 0.
+func opens(in *market.Instrument, status uint8) int {
+	if s := tradingStatus(in, status); s == tradingReady || s == tradingPreOpen {
+		return 1
+	}
+	return 0
 }
 
 // sessionStatus needs mu, and count.

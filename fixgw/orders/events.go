@@ -430,12 +430,14 @@ func (f *Reporter) Apply(e *event.Event) error {
 		f.accepted(e)
 	case event.Rejected:
 		f.rejected(e)
-	case event.Traded:
+	case event.Traded, event.AuctionTraded:
 		return f.traded(e)
 	case event.Cancelled:
 		f.cancelled(e)
 	case event.Reduced, event.Amended:
-		f.amended(e)
+		if event.Reason(e.Code) != event.ReasonAuctionTrade { // its trade is reported
+			f.amended(e)
+		}
 	case event.AmendRejected, event.CancelRejected:
 		return f.changeRefused(e)
 	case event.MassCancelled:
@@ -461,7 +463,8 @@ func (f *Reporter) answersRequest(e *event.Event) bool {
 	case event.Accepted, event.Rejected, event.AmendRejected, event.CancelRejected:
 		return f.out.Command.Names(e.OrderID)
 	case event.Reduced, event.Amended:
-		return f.out.Command.Names(e.OrderID) && event.Reason(e.Code) != event.ReasonSelfTrade
+		reason := event.Reason(e.Code)
+		return f.out.Command.Names(e.OrderID) && reason != event.ReasonSelfTrade && reason != event.ReasonAuctionTrade
 	case event.Cancelled:
 		reason := event.Reason(e.Code)
 		return f.out.Command.Names(e.OrderID) && (reason == event.ReasonUser || reason == event.ReasonAmendedAway)

@@ -337,7 +337,7 @@ func entryReason(reason event.Reason) int {
 	switch reason {
 	case event.ReasonUnknownInstrument:
 		return massQuoteUnknownSymbol
-	case event.ReasonHalted:
+	case event.ReasonHalted, event.ReasonAuction:
 		return massQuoteClosed
 	case event.ReasonMaxQty, event.ReasonMinQty, event.ReasonMaxNotional, event.ReasonMaxOpenOrders, event.ReasonBookFull,
 		event.ReasonLevelFull, event.ReasonQuoteSets:

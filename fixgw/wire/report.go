@@ -273,6 +273,8 @@ func OrdRejOf(reason event.Reason) int {
 		return OrdRejUnknown
 	case event.ReasonHalted:
 		return ordRejClosed
+	case event.ReasonAuction:
+		return OrdRejUnsupported
 	case event.ReasonKilled, event.ReasonUnknownParticipant, event.ReasonPostOnly, event.ReasonFOKUnfillable, event.ReasonMinQtyUnfillable:
 		return OrdRejBroker
 	case event.ReasonInvalidExpiry:

@@ -146,7 +146,23 @@ func appendTicker(dst []byte, in *market.Instrument, v *marketdata.View, _ int) 
 	dst = append(dst, in.Source.String()...)
 	dst = append(dst, `","status":"`...)
 	dst = append(dst, statusWord(v.Status)...)
-	return append(dst, `"}`...)
+	dst = append(dst, '"')
+	if v.Status == engine.StatusAuction {
+		dst = appendAuction(dst, in, &v.Auction)
+	}
+	return append(dst, '}')
+}
+
+// appendAuction appends the member auction of a ticker.
+func appendAuction(dst []byte, in *market.Instrument, a *marketdata.Auction) []byte {
+	dst = appendPrice(append(dst, `,"auction":{`...), `"indicative_price":`, in, a.Price)
+	dst = appendQty(dst, `,"indicative_volume":`, in, a.Volume, false)
+	dst = appendQty(dst, `,"imbalance":`, in, max(a.Imbalance, -a.Imbalance), false)
+	dst = append(append(dst, `,"imbalance_side":`...), a.ImbalanceSide()...)
+	dst = append(dst, `,"ends_at":`...)
+	dst = appendTime(dst, a.Until)
+	dst = append(dst, `,"uncrossing":`...)
+	return append(strconv.AppendBool(dst, a.Uncrossing), '}')
 }
 
 func best(levels []market.Level) market.Level {
@@ -229,6 +245,8 @@ func statusWord(status uint8) string {
 	switch status {
 	case engine.StatusHalted:
 		return "halted"
+	case engine.StatusAuction:
+		return "auction"
 	case StatusUnknown:
 		return "unknown"
 	default:

@@ -22,7 +22,7 @@ type Desk struct {
 
 // Book is the status of an instrument and its best prices. A zero level means none.
 type Book struct {
-	Status   uint8 // engine.StatusTrading or engine.StatusHalted
+	Status   uint8 // engine.StatusTrading, StatusHalted or StatusAuction
 	Bid, Ask market.Level
 }
 

@@ -8,7 +8,15 @@ import (
 
 // Amend changes a live order: rule 7 of package book.
 func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
-	c := command{at, seq, out, b.instrument}
+	b.amend(o, false, command{at, seq, out, b.instrument})
+}
+
+// AmendGathered is Amend in a call: rule 11.
+func (b *Book) AmendGathered(o *book.Order, at int64, seq uint64, out *event.Sink) {
+	b.amend(o, true, command{at, seq, out, b.instrument})
+}
+
+func (b *Book) amend(o *book.Order, call bool, c command) {
 	slot, pos := b.find(o.ID, hashOf(o.ID))
 	x := &b.orders[slot]
 	participant := x.participant()
@@ -41,10 +49,15 @@ func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 		c.amendRejected(o, x.side(), participant, event.ReasonMaxQty, int64(market.MaxQty))
 	case book.TooManySlices(wanted, wantedDisplay):
 		c.amendRejected(o, x.side(), participant, event.ReasonInvalidDisplay, book.MaxSlices)
-	case x.state&flagWaiting != 0:
-		b.amendStop(slot, o, wanted, &c)
+	case b.waitsForTrigger(slot):
+		b.amendStop(slot, o, wanted, call, &c)
 	case (o.Price == 0 || o.Price == p) && wanted <= open && !book.ShowsMore(wantedDisplay, display):
 		b.reduce(slot, o, open-wanted, &c)
+	case call:
+		if o.Price != 0 {
+			p = o.Price
+		}
+		b.regather(slot, o, p, wanted, &c)
 	default:
 		if o.Price != 0 {
 			p = o.Price
@@ -53,7 +66,12 @@ func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	}
 }
 
-func (b *Book) amendStop(slot int32, o *book.Order, wanted market.Qty, c *command) {
+// waitsForTrigger reports whether the live order in slot is a waiting stop.
+func (b *Book) waitsForTrigger(slot int32) bool {
+	return b.orders[slot].state&flagWaiting != 0 && b.cold[slot].stop != 0
+}
+
+func (b *Book) amendStop(slot int32, o *book.Order, wanted market.Qty, call bool, c *command) {
 	b.withdrawStop(slot)
 	x := &b.orders[slot]
 	x.state = x.state&^qtyMask | uint64(wanted)
@@ -66,13 +84,24 @@ func (b *Book) amendStop(slot int32, o *book.Order, wanted market.Qty, c *comman
 		stop = o.Stop
 	}
 	c.ofOrder(&b.orders[slot], event.Amended, wanted, 0, event.ReasonNone)
+	if call {
+		b.placeStop(slot, stop, c.seq)
+		return
+	}
 	b.wait(slot, stop, c)
 }
 
 // reduce reduces a resting order, hidden quantity first, and hides what a smaller display no
-// longer shows. It keeps its place in the queue.
+// longer shows; or it reduces a gathered one. The order keeps its place in the queue.
 func (b *Book) reduce(slot int32, o *book.Order, less market.Qty, c *command) {
 	x := &b.orders[slot]
+	if x.state&flagWaiting != 0 {
+		b.amendTerms(slot, o)
+		b.lessGathered(slot, less)
+		x.state -= uint64(less)
+		c.ofOrder(x, event.Reduced, x.qty(), 0, event.ReasonAmend)
+		return
+	}
 	fromHidden := min(less, b.hidden(slot))
 	lost := less - fromHidden
 	b.amendTerms(slot, o)

@@ -64,18 +64,21 @@ type Book struct {
 	far        tree
 	misses     int // operations on far prices since the window last moved
 
-	stops    [4]tree // triggers to levels, by side; 0 and 3 are not used
-	waiting  int     // number of stops in them
-	elected  queue   // triggered stops to process, FIFO
-	expiries tree    // ExpireAt to buckets
-	next     int64   // NextExpiry
+	// stops has triggers to levels, by side, and, at the index that gathered returns, limits
+	// of orders gathered for an auction to levels, whose shown is the sum over the queue.
+	stops    [4]tree
+	waiting  int           // number of stops in them
+	gathered [4]market.Qty // sums over the gathered orders, by side; 0 and 3 are not used
+	elected  queue         // triggered stops to process, FIFO
+	expiries tree          // ExpireAt to buckets
+	next     int64         // NextExpiry
 	byID     []market.OrderID
 
 	ending  int      // orders ending by a mass cancel
 	due     *int64   // Options.Due
 	sweptTo int64    // the last time of Sweep that made orders ending; 0 = none since the last one was out
 	places  [4]int64 // by side: no resting order with a better key is ending; 0 and 3 are not used
-	// stopPlaces is the same for triggers.
+	// stopPlaces is the same for triggers and gathered orders, by index of stops.
 	stopPlaces [4]int64
 
 	last      market.Price
@@ -110,7 +113,9 @@ func New(opt book.Options) *Book {
 	b.width = window
 	b.setFreeBelow()
 	b.best = [4]int64{noBest, noBest, noBest, noBest}
-	b.stops[market.Buy], b.stops[market.Sell] = newTree(), newTree()
+	for i := range b.stops {
+		b.stops[i] = newTree()
+	}
 	return b
 }
 
@@ -245,9 +250,9 @@ func (b *Book) MassCancel(participant market.ParticipantID, side market.Side, re
 				b.massCancelSide(participant, s, reason, &c)
 			}
 		}
-		for s := market.Buy; s <= market.Sell; s++ {
-			if side == 0 || side == s {
-				b.massCancelStops(participant, s, reason, &c)
+		for _, i := range waitingLists {
+			if side == 0 || side == sideOfList(i) {
+				b.massCancelStops(participant, i, reason, &c)
 			}
 		}
 	}

@@ -36,17 +36,24 @@ func (b *Book) withdraw(slot int32) (hidden market.Qty) {
 	return hidden
 }
 
-// withdrawStop removes a waiting stop from its trigger's queue.
+// withdrawStop removes a waiting stop from its trigger's queue, or a gathered order from its
+// limit's.
 func (b *Book) withdrawStop(slot int32) {
-	t := &b.stops[b.orders[slot].side()&3]
-	stop := int64(b.cold[slot].stop)
-	li := t.find(stop)
+	x := &b.orders[slot]
+	list, key := x.side(), int64(b.cold[slot].stop)
+	if key == 0 {
+		b.lessGathered(slot, x.qty())
+		list, key = gathered(list), int64(x.price())
+	} else {
+		b.waiting--
+	}
+	t := &b.stops[list&3]
+	li := t.find(key)
 	b.unlink(li, slot)
 	if b.levels[li].head == 0 {
-		t.remove(stop)
+		t.remove(key)
 		b.freeLevel(li)
 	}
-	b.waiting--
 }
 
 // cancelLevel cancels the participant's orders (0 = everybody's) at one level. It reports

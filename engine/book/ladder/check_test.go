@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"blockdesk/engine/auction"
 	"blockdesk/engine/book"
 	"blockdesk/engine/event"
 	"blockdesk/market"
@@ -99,22 +100,34 @@ func (b *Book) checkQueue(li int32, p market.Price, seen map[int32]bool) error {
 
 func (b *Book) checkStops(seen map[int32]bool) error {
 	waiting := 0
-	for s := market.Buy; s <= market.Sell; s++ {
-		for stop, li := b.firstStop(s); li != none; stop, li = b.nextStop(s, stop) {
+	var gathered [4]market.Qty
+	for _, list := range waitingLists {
+		for stop, li := b.firstStop(list); li != none; stop, li = b.nextStop(list, stop) {
 			last := int32(0)
+			var sum market.Qty
 			for slot := b.levels[li].head; slot != 0; slot = b.orders[slot].next {
 				x := &b.orders[slot]
-				if seen[slot] || x.prev != last || x.state&flagWaiting == 0 || x.side() != s || int64(b.cold[slot].stop) != stop {
+				key := int64(b.cold[slot].stop)
+				if key == 0 {
+					key = int64(x.price())
+					sum += x.qty()
+				} else {
+					waiting++
+				}
+				if seen[slot] || x.prev != last || x.state&flagWaiting == 0 || x.side() != sideOfList(list) || key != stop {
 					return fmt.Errorf("slot %d at trigger %d: %+v", slot, stop, *x)
 				}
 				seen[slot] = true
 				last = slot
-				waiting++
 			}
-			if last == 0 || last != b.levels[li].tail {
-				return fmt.Errorf("trigger %d: last %d, %+v", stop, last, b.levels[li])
+			if last == 0 || last != b.levels[li].tail || b.levels[li].shown != sum {
+				return fmt.Errorf("trigger %d: last %d, %+v, sum %d", stop, last, b.levels[li], sum)
 			}
+			gathered[sideOfList(list)] += sum
 		}
+	}
+	if gathered != b.gathered {
+		return fmt.Errorf("gathered %v, counted %v", gathered, b.gathered)
 	}
 	if waiting != b.waiting || b.elected != (queue{}) {
 		return fmt.Errorf("%d stops wait, counted %d; elected %+v", waiting, b.waiting, b.elected)
@@ -178,7 +191,10 @@ func (b *Book) checkSlab(seen map[int32]bool) error {
 		return fmt.Errorf("%d live, counted %d, %d ids; %d expire, %d in buckets; next %d, kept %d",
 			len(seen), b.live, entries, expiring, hung, first, b.next)
 	}
-	levels := pagePrices + b.far.size + b.stops[market.Buy].size + b.stops[market.Sell].size + b.expiries.size
+	levels := pagePrices + b.far.size + b.expiries.size
+	for _, list := range waitingLists {
+		levels += b.stops[list].size
+	}
 	for li := b.freeLevels; li != 0; li = b.levels[li].tail {
 		levels++
 	}
@@ -246,7 +262,11 @@ func TestInvariants(t *testing.T) {
 		}
 		base, table := b.base, len(b.ids.entries)
 		out.Reset()
-		randomCommand(rng, b, middle, seq, out)
+		if seq%500 < 40 {
+			gatherCommand(rng, b, middle, seq, out)
+		} else {
+			randomCommand(rng, b, middle, seq, out)
+		}
 		if b.base != base {
 			slides++
 		}
@@ -266,6 +286,36 @@ func TestInvariants(t *testing.T) {
 	b.MassCancel(0, 0, event.ReasonMassCancel, 0, 5000, out)
 	if err := b.check(); err != nil || b.live != 0 || b.pages.count != 0 || b.far.size != 0 {
 		t.Fatalf("after a mass cancel: %v, %d live, %d + %d levels", err, b.live, b.pages.count, b.far.size)
+	}
+}
+
+// gatherCommand takes a step of a call of 40 commands: 34 that gather, then slices of the
+// uncrossing and of the release, the last of which takes all that is left.
+func gatherCommand(rng *rand.Rand, b *Book, middle market.Price, seq uint64, out *event.Sink) {
+	step := seq % 500
+	switch {
+	case step < 34:
+		o := book.Order{
+			ID: 10_000 + market.OrderID(rng.IntN(3000)), Participant: market.ParticipantID(rng.IntN(6)), Side: market.Side(1 + rng.IntN(2)),
+			Qty: 1 + market.Qty(rng.IntN(50)), Price: middle + market.Price(rng.IntN(200)-100), Type: book.Limit, TIF: book.GTC, STP: book.STP(1 + rng.IntN(4)),
+		}
+		if rng.IntN(4) == 0 {
+			o.Participant = 0
+			b.AmendGathered(&o, int64(seq), seq, out)
+			return
+		}
+		b.Gather(&o, int64(seq), seq, out)
+	case step == 34:
+		b.Uncross(middle, 3, int64(seq), seq, out)
+	case step == 35:
+		for r := auction.Find(b, 0); r.Volume > 0; r = auction.Find(b, 0) {
+			b.Uncross(r.Price, 1<<20, int64(seq), seq, out)
+		}
+	case step < 39:
+		b.Release(2, int64(seq), seq, out)
+	default:
+		b.Release(1<<20, int64(seq), seq, out)
+		b.Elect(int64(seq), seq, out)
 	}
 }
 

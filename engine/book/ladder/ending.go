@@ -130,7 +130,7 @@ func (b *Book) resetPlaces() {
 	for i := range b.places {
 		b.places[i] = math.MaxInt64
 	}
-	b.stopPlaces[market.Buy], b.stopPlaces[market.Sell] = 0, math.MaxInt64-1
+	b.stopPlaces = [4]int64{math.MaxInt64 - 1, 0, math.MaxInt64 - 1, 0}
 }
 
 func (b *Book) setSweeping(on bool) {
@@ -157,8 +157,10 @@ func (b *Book) Sweep(at int64, n int, seq uint64, out *event.Sink) int {
 	for s := market.Buy; s <= market.Sell && left > 0 && b.unswept(); s++ {
 		left = b.sweepSide(s, left, &c)
 	}
-	for s := market.Buy; s <= market.Sell && left > 0 && b.unswept(); s++ {
-		left = b.sweepStops(s, left, &c)
+	for _, list := range waitingLists {
+		if left > 0 && b.unswept() {
+			left = b.sweepStops(list, left, &c)
+		}
 	}
 	if !b.unswept() {
 		b.sweptTo = 0
@@ -185,9 +187,9 @@ func (b *Book) sweepSide(s market.Side, left int, c *command) int {
 	return left
 }
 
-func (b *Book) sweepStops(s market.Side, left int, c *command) int {
-	for stop, li := b.nextStop(s, b.stopPlaces[s&3]-sign(s)); li != none; stop, li = b.nextStop(s, stop) {
-		b.stopPlaces[s&3] = stop
+func (b *Book) sweepStops(list market.Side, left int, c *command) int {
+	for stop, li := b.nextStop(list, b.stopPlaces[list&3]-direction(list)); li != none; stop, li = b.nextStop(list, stop) {
+		b.stopPlaces[list&3] = stop
 		if left = b.sweepQueue(li, left, c); left == 0 || !b.unswept() {
 			return left
 		}

@@ -409,18 +409,41 @@ func (b *Book) peek(p market.Price) int32 {
 	return b.far.find(int64(p))
 }
 
-func (b *Book) nextStop(s market.Side, stop int64) (int64, int32) {
-	if s == market.Buy {
-		return b.stops[s].ceil(stop + 1)
+// waitingLists are the indexes of Book.stops in canonical order. Those of buy stops and of
+// gathered sell orders, the odd ones, go upwards, the others downwards.
+var waitingLists = [...]market.Side{market.Buy, market.Sell, gatheredBuys, gatheredSells}
+
+const (
+	gatheredBuys  market.Side = 0
+	gatheredSells market.Side = 3
+)
+
+// gathered returns the index of the gathered orders of side s.
+func gathered(s market.Side) market.Side { return (s - market.Buy) * gatheredSells }
+
+// sideOfList returns the side of the orders at an index of Book.stops.
+func sideOfList(list market.Side) market.Side {
+	if list == market.Buy || list == gatheredBuys {
+		return market.Buy
 	}
-	return b.stops[s&3].floor(stop - 1)
+	return market.Sell
 }
 
-// firstStop returns the trigger of side s that is nearest to the market, and its level, or
-// none. nextStop returns the one behind a trigger.
-func (b *Book) firstStop(s market.Side) (int64, int32) {
-	if s == market.Buy {
-		return b.stops[s].min()
+// direction is +1 for a list that goes upwards, else -1.
+func direction(list market.Side) int64 { return 2*int64(list&1) - 1 }
+
+// firstStop returns the first trigger or limit of a list, the nearest to the market or the
+// best, and its level, or none. nextStop returns the one behind a trigger or limit.
+func (b *Book) firstStop(list market.Side) (int64, int32) {
+	if list&1 != 0 {
+		return b.stops[list&3].min()
 	}
-	return b.stops[s&3].max()
+	return b.stops[list&3].max()
+}
+
+func (b *Book) nextStop(list market.Side, key int64) (int64, int32) {
+	if list&1 != 0 {
+		return b.stops[list&3].ceil(key + 1)
+	}
+	return b.stops[list&3].floor(key - 1)
 }

@@ -31,8 +31,8 @@ type cold struct {
 	taken      market.Qty   // hasTaken: total less open, that is traded or decremented
 	display    market.Qty   // hasDisplay
 	hidden     market.Qty   // hasDisplay: open less shown
-	stop       market.Price // waiting: the trigger; once triggered the trade price
-	enteredSeq uint64       // waiting: the Seq that placed it
+	stop       market.Price // waiting: the trigger, 0 = gathered; once triggered the trade price
+	enteredSeq uint64       // waiting: the Seq that placed it there
 	expireAt   int64        // expires
 	// expires: links to the orders of the same ExpireAt and their bucket.
 	laterExpiry, earlierExpiry int32
@@ -56,7 +56,8 @@ const (
 	tifShift            = qtyBits + 1 // 3 bits
 	stpShift            = qtyBits + 4 // 3 bits
 	flagPostOnly uint64 = 1 << (qtyBits + 7)
-	// A waiting stop; with flagMarket it has no limit.
+	// A waiting stop, with flagMarket without a limit; or, with cold.stop 0, an order gathered
+	// for an auction.
 	flagWaiting uint64 = 1 << (qtyBits + 8)
 	flagMarket  uint64 = 1 << (qtyBits + 9)
 	// Parts of cold that are valid.

@@ -87,7 +87,10 @@ func (b *Book) liveOrder(slot int32) book.LiveOrder {
 	}
 	if x.state&flagWaiting != 0 {
 		r.Waiting, r.Shown, r.Stop, r.EnteredSeq, r.Type = true, 0, d.stop, d.enteredSeq, book.StopLimit
-		if x.state&flagMarket != 0 {
+		switch {
+		case d.stop == 0:
+			r.Type = book.Limit
+		case x.state&flagMarket != 0:
 			r.Type = book.Stop
 		}
 	}
@@ -104,8 +107,8 @@ func (b *Book) Export(visit func(book.LiveOrder)) {
 			key = b.after(p, s)
 		}
 	}
-	for s := market.Buy; s <= market.Sell; s++ {
-		for stop, li := b.firstStop(s); li != none; stop, li = b.nextStop(s, stop) {
+	for _, list := range waitingLists {
+		for stop, li := b.firstStop(list); li != none; stop, li = b.nextStop(list, stop) {
 			b.exportQueue(li, visit)
 		}
 	}
@@ -126,7 +129,9 @@ func (b *Book) Import(r book.LiveOrder) error {
 	if slot, _ := b.find(r.ID, hashOf(r.ID)); slot != 0 {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrDuplicate)
 	}
-	if b.live >= b.maxOrders || !r.Waiting && b.levelSum(r.Price)+r.Open > book.MaxLevelQty {
+	toGather := r.Waiting && r.Stop == 0
+	if b.live >= b.maxOrders || !r.Waiting && b.levelSum(r.Price)+r.Open > book.MaxLevelQty ||
+		toGather && b.gatheredSum(r.Side, r.Price)+r.Open > book.MaxLevelQty {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrFull)
 	}
 	b.growAccounts(r.Participant)
@@ -135,7 +140,11 @@ func (b *Book) Import(r book.LiveOrder) error {
 		if taken := r.Qty - r.Open; taken > 0 {
 			b.take(slot, taken)
 		}
-		b.placeStop(slot, r.Stop, r.EnteredSeq)
+		if toGather {
+			b.placeGathered(slot, r.EnteredSeq)
+		} else {
+			b.placeStop(slot, r.Stop, r.EnteredSeq)
+		}
 		b.importMark(slot, r.Flags)
 		return nil
 	}

@@ -172,8 +172,8 @@ func (b *Book) takerOf(slot int32) taker {
 	return t
 }
 
-func (b *Book) massCancelStops(participant market.ParticipantID, s market.Side, reason event.Reason, c *command) {
-	for stop, li := b.firstStop(s); li != none; stop, li = b.nextStop(s, stop) {
+func (b *Book) massCancelStops(participant market.ParticipantID, list market.Side, reason event.Reason, c *command) {
+	for stop, li := b.firstStop(list); li != none; stop, li = b.nextStop(list, stop) {
 		if b.cancelLevel(li, participant, reason, c) {
 			return
 		}

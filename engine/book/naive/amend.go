@@ -9,6 +9,16 @@ import (
 // Amend changes a live order: rule 7.
 func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	b.begin(at, seq, out)
+	b.amend(o, false)
+}
+
+// AmendGathered is Amend in a call: rule 11.
+func (b *Book) AmendGathered(o *book.Order, at int64, seq uint64, out *event.Sink) {
+	b.begin(at, seq, out)
+	b.amend(o, true)
+}
+
+func (b *Book) amend(o *book.Order, call bool) {
 	m := b.live[o.ID]
 	if m == nil || !mayChange(o.Participant, m) {
 		b.amendRejected(o, o.Side, o.Participant, event.ReasonUnknownOrder, 0)
@@ -28,10 +38,12 @@ func (b *Book) Amend(o *book.Order, at int64, seq uint64, out *event.Sink) {
 		b.amendRejected(o, m.Side, m.Participant, event.ReasonMaxQty, int64(market.MaxQty))
 	case book.TooManySlices(open, terms.Display):
 		b.amendRejected(o, m.Side, m.Participant, event.ReasonInvalidDisplay, book.MaxSlices)
-	case m.waiting:
-		b.amendStop(m, o, open)
+	case m.waiting && !isGathered(m):
+		b.amendStop(m, o, open, call)
 	case (o.Price == 0 || o.Price == m.Price) && open <= m.open && !book.ShowsMore(terms.Display, m.Display):
 		b.reduce(m, o, open)
+	case call:
+		b.regather(m, o, open)
 	default:
 		b.replace(m, o, open)
 	}
@@ -54,7 +66,7 @@ func setOpen(m *order, open market.Qty) {
 	m.open = open
 }
 
-func (b *Book) amendStop(m *order, o *book.Order, open market.Qty) {
+func (b *Book) amendStop(m *order, o *book.Order, open market.Qty, call bool) {
 	m.Order = o.Amended(m.Order)
 	setOpen(m, open)
 	if o.Price != 0 && m.Type == book.StopLimit {
@@ -65,6 +77,10 @@ func (b *Book) amendStop(m *order, o *book.Order, open market.Qty) {
 		m.Stop = o.Stop
 	}
 	b.emitFor(m, event.Event{Kind: event.Amended})
+	if call {
+		b.park(m)
+		return
+	}
 	b.wait(m)
 }
 

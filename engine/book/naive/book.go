@@ -4,8 +4,8 @@
 //
 // Invariants:
 //  1. Between two commands bids, asks, buyStops and sellStops are in canonical order and
-//     hold each live order once.
-//  2. live has exactly the orders of the four slices.
+//     hold each live order once, and so do gatheredBuys and gatheredSells.
+//  2. live has exactly the orders of the six slices.
 //  3. The best bid is below the best ask.
 //
 // Cost: every operation is linear in the orders of its side, and allocates.
@@ -25,8 +25,8 @@ type order struct {
 	book.Order
 	open    market.Qty   // neither traded, cancelled nor decremented
 	shown   market.Qty   // displayed; 0 unless it rests
-	entered uint64       // Seq that placed a waiting stop
-	waiting bool         // a stop outside the book
+	entered uint64       // Seq that placed a waiting order
+	waiting bool         // a stop outside the book, or gathered for an auction
 	ending  event.Reason // of the mass cancel that ended it; 0 = none
 	trigger market.Price
 	least   market.Qty // must be able to trade at once; 0 = anything
@@ -34,14 +34,15 @@ type order struct {
 
 // Book is one order book.
 type Book struct {
-	opt       book.Options
-	bids      []*order
-	asks      []*order
-	buyStops  []*order
-	sellStops []*order
-	live      map[market.OrderID]*order
-	last      market.Price
-	sweeping  bool // there may be ending orders
+	opt                         book.Options
+	bids                        []*order
+	asks                        []*order
+	buyStops                    []*order
+	sellStops                   []*order
+	gatheredBuys, gatheredSells []*order // for an auction, in canonical order
+	live                        map[market.OrderID]*order
+	last                        market.Price
+	sweeping                    bool // there may be ending orders
 
 	// The current command.
 	at  int64
@@ -350,7 +351,7 @@ func (b *Book) CancelFor(id market.OrderID, reason event.Reason, at int64, seq u
 	return true
 }
 
-// cancel cancels a live order that is in one of the four slices.
+// cancel cancels a live order that is in one of the six slices.
 func (b *Book) cancel(m *order, reason event.Reason) {
 	b.cancelled(m, reason)
 	b.remove(m)

@@ -43,7 +43,11 @@ func (b *Book) stops(s market.Side) *[]*order {
 // rest adds m to the back of its level and displays its slice.
 func (b *Book) rest(m *order) {
 	m.shown = slice(m)
-	orders := b.side(m.Side)
+	insertByPrice(b.side(m.Side), m)
+}
+
+// insertByPrice puts m behind all orders with its price or a better one.
+func insertByPrice(orders *[]*order, m *order) {
 	at := 0
 	for at < len(*orders) {
 		p := (*orders)[at].Price
@@ -60,7 +64,10 @@ func insert(orders *[]*order, at int, m *order) { *orders = slices.Insert(*order
 // unlink removes m from its slice and returns its index there.
 func (b *Book) unlink(m *order) int {
 	orders := b.side(m.Side)
-	if m.waiting {
+	switch {
+	case isGathered(m):
+		orders = b.gathered(m.Side)
+	case m.waiting:
 		orders = b.stops(m.Side)
 	}
 	at := slices.Index(*orders, m)
@@ -75,7 +82,9 @@ func (b *Book) remove(m *order) {
 }
 
 // all returns the live orders in canonical order, as a copy.
-func (b *Book) all() []*order { return slices.Concat(b.bids, b.asks, b.buyStops, b.sellStops) }
+func (b *Book) all() []*order {
+	return slices.Concat(b.bids, b.asks, b.buyStops, b.sellStops, b.gatheredBuys, b.gatheredSells)
+}
 
 func compare[T cmp.Ordered](x, y T) int { return cmp.Compare(x, y) }
 
@@ -173,8 +182,12 @@ func (b *Book) Import(r book.LiveOrder) error {
 	m.Flags &= book.FlagPostOnly | book.FlagQuote
 	b.sweeping = b.sweeping || m.ending != event.ReasonNone
 	reason, _ := b.enterRejectReason(m, 0)
-	if reason == event.ReasonNone && !r.Waiting {
+	switch {
+	case reason != event.ReasonNone:
+	case !r.Waiting:
 		reason, _ = b.restRejectReason(m)
+	case isGathered(m) && b.gatheredSum(m.Side, m.Price)+m.open > book.MaxLevelQty:
+		reason = event.ReasonLevelFull
 	}
 	switch reason {
 	case event.ReasonDuplicateOrder:
@@ -183,7 +196,11 @@ func (b *Book) Import(r book.LiveOrder) error {
 		return fmt.Errorf("order %d: %w", r.ID, book.ErrFull)
 	}
 	if r.Waiting {
-		b.insertStop(m)
+		if isGathered(m) {
+			b.gather(m)
+		} else {
+			b.insertStop(m)
+		}
 		b.live[m.ID] = m
 		return nil
 	}

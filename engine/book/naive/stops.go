@@ -14,6 +14,11 @@ func (b *Book) wait(n *order) {
 		b.electAll([]*order{n})
 		return
 	}
+	b.park(n)
+}
+
+// park puts the stop n behind its equals.
+func (b *Book) park(n *order) {
 	n.waiting, n.entered = true, b.seq
 	b.insertStop(n)
 }
