@@ -39,7 +39,7 @@ func (b *builder) pairs() []Pair {
 func pairOf(in *market.Instrument, v *marketdata.View) Pair {
 	t := &v.Ticker
 	p := Pair{
-		Symbol: in.Symbol, Base: in.Base, Quote: in.Quote, Source: in.Source, Halted: v.Status != engine.StatusTrading,
+		Symbol: in.Symbol, Base: in.Base, Quote: in.Quote, Source: in.Source, Halted: v.Halted(),
 		PriceDecimals: in.PriceDecimals, QtyDecimals: in.QtyDecimals,
 		Tick: priceText(in, 1), Lot: qtyText(in, 1), MinQty: qtyText(in, in.MinQty),
 		Last: knownPrice(in, t.Last), High24h: knownPrice(in, t.High24h), Low24h: knownPrice(in, t.Low24h),

@@ -75,6 +75,11 @@ type Auction struct {
 	Uncrossing bool
 }
 
+// Halted reports whether orders do not trade as they come, because of a halt or an auction.
+func (v *View) Halted() bool {
+	return v.Status == event.StatusHalted || v.Status == event.StatusAuction
+}
+
 // ImbalanceSide returns the side of Imbalance as JSON: "buy", "sell" or null.
 func (a *Auction) ImbalanceSide() string {
 	switch {

@@ -146,7 +146,7 @@ func appendDegradation(dst []byte, v *marketdata.View, from string, reasons []st
 			reasons = append(reasons, reason)
 		}
 	}
-	if v.Status != engine.StatusTrading {
+	if v.Halted() {
 		add("trading_halted")
 	}
 	switch from {
