@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"blockdesk/catalog"
-	"blockdesk/engine"
 	"blockdesk/engine/marketdata"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
