@@ -81,6 +81,9 @@ func (s *State) checkListed(l *lists.List, i int, by market.ParticipantID, out *
 	if reason != event.ReasonNone {
 		return reason, limit
 	}
+	if in.status == StatusAuction {
+		return event.ReasonAuction, 0
+	}
 	if reason, limit = checkShape(&c.Order, in, s.at); reason != event.ReasonNone {
 		return reason, limit
 	}
@@ -112,8 +115,15 @@ func mayStay(o *book.Order) bool {
 // submitListed enters an order of an accepted list. It ends at once if the orders of the list
 // before it have changed the book so that it would be refused now.
 func (s *State) submitListed(c *Command, out *event.Sink) {
-	o, b := &c.Order, s.instruments[c.Instrument].book
+	o, in := &c.Order, &s.instruments[c.Instrument]
+	b := in.book
 	reason, _ := b.stored().Check(o, 0, s.at, s.seq, out)
+	if reason == event.ReasonNone && in.trades() && !in.acceptsOrders && in.leavesBand(o, o.Qty) {
+		s.interrupt(in, out)
+	}
+	if reason == event.ReasonNone && in.status == StatusAuction {
+		reason = event.ReasonAuction
+	}
 	if reason == event.ReasonNone {
 		b.submit(o, s.at, s.seq, out)
 		s.orderExpiresAt(o.ExpireAt)

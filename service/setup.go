@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"blockdesk/desk"
@@ -68,6 +69,9 @@ func planSetup(o *Options, storage *Storage, state *engine.State, view *rfq.View
 	configured, err := configure(o.Config, state, instruments, o.Inputs.Participants)
 	if err != nil {
 		return nil, err
+	}
+	if storage.Format1 {
+		configured = slices.DeleteFunc(configured, func(c engine.Command) bool { return c.Kind == engine.SetAuctions })
 	}
 	p := &setup{commands: append(first, configured...), files: storage.Files}
 	if err := p.planDesk(o.Config, view, o.Log); err != nil {
@@ -163,6 +167,20 @@ func configure(c *config.Config, state *engine.State, instruments []market.Instr
 		c, err := engine.DefineInstrumentCommand(in)
 		if err != nil {
 			return nil, err
+		}
+		out = append(out, c)
+	}
+	rules, err := c.AuctionRules(instruments)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rules {
+		if rules[i] == state.AuctionRules(instruments[i].ID) {
+			continue
+		}
+		c, err := engine.SetAuctionsCommand(instruments[i].ID, rules[i])
+		if err != nil {
+			return nil, fmt.Errorf("instrument %s: %w", instruments[i].Symbol, err)
 		}
 		out = append(out, c)
 	}

@@ -200,6 +200,9 @@ func (o *op) do(b orderBook, seq uint64, out *event.Sink) int {
 	case opGather:
 		b.Gather(&o.order, o.at, seq, out)
 	case opAmendGathered:
+		if r, ok := b.Get(o.order.ID); ok && (r.Flags&book.FlagQuote != 0 || r.Type == book.Stop) {
+			o.order.Flags &^= book.FlagAmendTerms
+		}
 		b.AmendGathered(&o.order, o.at, seq, out)
 	case opUncross:
 		return b.Uncross(o.order.Price, int(o.order.Qty), o.at, seq, out)

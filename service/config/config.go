@@ -248,15 +248,19 @@ type Risk struct {
 
 // Instrument describes one instrument in decimal units.
 type Instrument struct {
-	Symbol        string `yaml:"symbol" form:"symbol" is:"unique" about:"BASE/QUOTE"`
-	PriceDecimals int    `yaml:"price_decimals" range:"0 to 18" unit:"digits" about:"of prices; never changes"`
-	QtyDecimals   int    `yaml:"qty_decimals" range:"0 to 18" unit:"digits" about:"of sizes; never changes"`
-	Tick          string `yaml:"tick" unit:"quote units" form:"decimal" about:"step of prices; never changes"`
-	Lot           string `yaml:"lot" unit:"base units" form:"decimal" about:"step of sizes; never changes"`
-	MinQty        string `yaml:"min_qty" unit:"base units" form:"decimal" about:"smallest order"`
-	MaxQty        string `yaml:"max_qty" unit:"base units" form:"decimal" about:"largest order"`
-	MaxPrice      string `yaml:"max_price" unit:"quote units" form:"decimal" about:"highest price"`
-	BookSource    string `yaml:"book_source" words:"matched,mirrored" about:"mirrored: a read-only copy of a market on chain"`
+	Symbol          string `yaml:"symbol" form:"symbol" is:"unique" about:"BASE/QUOTE"`
+	PriceDecimals   int    `yaml:"price_decimals" range:"0 to 18" unit:"digits" about:"of prices; never changes"`
+	QtyDecimals     int    `yaml:"qty_decimals" range:"0 to 18" unit:"digits" about:"of sizes; never changes"`
+	Tick            string `yaml:"tick" unit:"quote units" form:"decimal" about:"step of prices; never changes"`
+	Lot             string `yaml:"lot" unit:"base units" form:"decimal" about:"step of sizes; never changes"`
+	MinQty          string `yaml:"min_qty" unit:"base units" form:"decimal" about:"smallest order"`
+	MaxQty          string `yaml:"max_qty" unit:"base units" form:"decimal" about:"largest order"`
+	MaxPrice        string `yaml:"max_price" unit:"quote units" form:"decimal" about:"highest price"`
+	BookSource      string `yaml:"book_source" words:"matched,mirrored" about:"mirrored: a read-only copy of a market on chain"`
+	VolatilityBps   int    `yaml:"volatility_bps" range:"0 to 10000" unit:"bps" about:"an order that would trade further from the reference price begins an auction; 0: never"`
+	VolatilityCallS int    `yaml:"volatility_call_s" range:"0 to 86400" unit:"s" about:"how long orders gather then"`
+	OpeningCallS    int    `yaml:"opening_call_s" range:"0 to 86400" unit:"s" about:"how long orders gather for an auction after a halt; 0: no auction"`
+	ReferencePrice  string `yaml:"reference_price" unit:"quote units" form:"decimal" about:"of auctions until something has traded; empty: none"`
 }
 
 // RFQ configures the desk. Units are in the keys' names.

@@ -70,6 +70,38 @@ func (ic *Instrument) ToMarket(id market.InstrumentID) (market.Instrument, error
 	return in, in.Validate()
 }
 
+// AuctionRules converts the auction rules of an instrument, which in is of.
+func (ic *Instrument) AuctionRules(in *market.Instrument) (r engine.AuctionRules, err error) {
+	r = engine.AuctionRules{
+		BandBps: uint16(ic.VolatilityBps), Call: time.Duration(ic.VolatilityCallS) * time.Second,
+		Opening: time.Duration(ic.OpeningCallS) * time.Second,
+	}
+	if ic.ReferencePrice != "" {
+		if r.Reference, err = in.ParsePrice([]byte(ic.ReferencePrice)); err != nil {
+			return r, fmt.Errorf("%s: reference_price %q: %w", ic.Symbol, ic.ReferencePrice, err)
+		}
+	}
+	switch {
+	case (ic.VolatilityBps == 0) != (ic.VolatilityCallS == 0):
+		return r, fmt.Errorf("%s: volatility_bps %d, volatility_call_s %d: set both or none", ic.Symbol, ic.VolatilityBps, ic.VolatilityCallS)
+	case r != engine.AuctionRules{} && in.Source != market.Matched:
+		return r, fmt.Errorf("%s: volatility_bps, opening_call_s, reference_price: a mirrored instrument has no auctions", ic.Symbol)
+	}
+	return r, r.Validate()
+}
+
+// AuctionRules converts the auction rules of the instruments.
+func (c *Config) AuctionRules(instruments []market.Instrument) ([]engine.AuctionRules, error) {
+	out := make([]engine.AuctionRules, len(instruments))
+	for i := range instruments {
+		var err error
+		if out[i], err = c.Instruments[i].AuctionRules(&instruments[i]); err != nil {
+			return nil, fmt.Errorf("instruments[%d]: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
 // index returns the position of an instrument, which is its id; -1 if there is none.
 func (c *Config) index(symbol string) int {
 	return slices.IndexFunc(c.Instruments, func(in Instrument) bool { return in.Symbol == symbol })

@@ -140,7 +140,11 @@ func (c *Config) checkRings() error {
 }
 
 func (c *Config) checkInstruments() error {
-	_, err := c.MarketInstruments()
+	instruments, err := c.MarketInstruments()
+	if err != nil {
+		return err
+	}
+	_, err = c.AuctionRules(instruments)
 	return err
 }
 

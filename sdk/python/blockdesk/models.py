@@ -179,6 +179,25 @@ class RfqTrades(Model):
 
 
 @dataclass(frozen=True)
+class CallAuction(Model):
+    """Our choice: a call auction. Orders gather, and trade at one price when it ends: of the prices at which
+    the most is executable, one with the least imbalance, and of those the nearest to the last trade. `bid`,
+    `ask` and the book have only what rested before the call, so a book never crosses.
+    """
+
+    #: Price at which the orders would trade now; null: nothing would.
+    indicative_price: Optional[Decimal]
+    indicative_volume: Decimal
+    imbalance: Decimal
+    #: Side of what would be left at the indicative price; null: nothing.
+    imbalance_side: Optional[str]
+    #: When orders stop to gather; null: an operator ends it.
+    ends_at: Optional[datetime]
+    #: The orders trade at the indicative price now.
+    uncrossing: bool
+
+
+@dataclass(frozen=True)
 class Ticker(Model):
     """See the service's specification: ``Ticker``."""
 
@@ -207,6 +226,7 @@ class Ticker(Model):
     #: Source of the book.
     source: str
     status: str
+    auction: Optional[CallAuction] = None
 
 
 @dataclass(frozen=True)
