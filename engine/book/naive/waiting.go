@@ -145,7 +145,7 @@ func (b *Book) Gather(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	n := &order{Order: *o, open: o.Qty}
 	n.Flags &= book.FlagPostOnly | book.FlagQuote
 	b.takeOut(b.live[n.ID])
-	reason, limit := b.enterRejectReason(n)
+	reason, limit := b.enterRejectReason(n, 0)
 	if reason == event.ReasonNone && !isStop(n) && b.gatheredSum(n.Side, n.Price)+n.open > book.MaxLevelQty {
 		reason, limit = event.ReasonLevelFull, int64(book.MaxLevelQty)
 	}
