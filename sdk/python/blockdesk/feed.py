@@ -16,7 +16,7 @@ from typing import Any, Optional, Union
 from ._decode import decode, loads
 from .book import OrderBook, OrdersBook, OutOfStep
 from .errors import BlockdeskError, ProtocolError, TransportError
-from .models import RfqTrade, Ticket
+from .models import CallAuction, RfqTrade, Ticket
 
 #: Symbols and channels that there may be in one stream.
 MAX_SYMBOLS = 100
@@ -99,6 +99,8 @@ class TickerEvent:
     quote_volume_24h: Decimal
     trades_24h: int
     status: str
+    #: With status ``auction``.
+    auction: Optional[CallAuction] = None
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ export interface TradesMessage extends Of<'trades'>, Place {
 /** TickerMessage says all of a ticker. */
 export interface TickerMessage extends Of<'ticker'>, Omit<Place, 'prev_seq'>, Pick<TickerAnswer,
   'last' | 'last_qty' | 'last_ts' | 'bid' | 'bid_qty' | 'ask' | 'ask_qty' | 'mid' | 'spread' | 'open_24h' | 'high_24h'
-  | 'low_24h' | 'volume_24h' | 'quote_volume_24h' | 'trades_24h' | 'status'> {}
+  | 'low_24h' | 'volume_24h' | 'quote_volume_24h' | 'trades_24h' | 'status' | 'auction'> {}
 
 /** TicketsMessage has whole tickets, and which are shown no more. */
 export interface TicketsMessage extends Of<'tickets'>, Place {
@@ -170,7 +170,8 @@ const checks: Readonly<Record<string, (m: Fields) => boolean>> = {
   l3: (m) => isPlace(m) && isCount(m['prev_seq']) && isOrders(m['bids']) && isOrders(m['asks']) && isCount(m['checksum']),
   trades: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['trades'], maxItems) && m['trades'].every(isTrade),
   ticker: (m) => isPlace(m) && optionalDecimals.every((name) => m[name] === null || isDecimal(m[name]))
-    && isDecimal(m['volume_24h']) && isDecimal(m['quote_volume_24h']) && isCount(m['trades_24h']),
+    && isDecimal(m['volume_24h']) && isDecimal(m['quote_volume_24h']) && isCount(m['trades_24h'])
+    && (m['auction'] === undefined || isAuction(m['auction'])),
   tickets: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['tickets'], maxItems)
     && m['tickets'].every((t) => isFields(t) && isText(t['order_id']) && isList(t['tranches'], maxItems))
     && (m['gone'] === undefined || isTexts(m['gone'])),
@@ -181,6 +182,9 @@ const checks: Readonly<Record<string, (m: Fields) => boolean>> = {
   control: (m) => m['type'] === 'pong' || (m['type'] === 'error' && isText(m['code']))
     || (m['type'] === 'ack' && lists(m, 'subscribed', isStream) && lists(m, 'rejected', (r) => isFields(r) && isText(r['code']))),
 };
+
+const isAuction = (a: unknown): boolean => isFields(a) && (a['indicative_price'] === null || isDecimal(a['indicative_price']))
+  && isDecimal(a['indicative_volume']) && isDecimal(a['imbalance']);
 
 const lists = (m: Fields, name: string, of: (value: unknown) => boolean): boolean =>
   m[name] === undefined || (isList(m[name], maxItems) && (m[name] as unknown[]).every(of));

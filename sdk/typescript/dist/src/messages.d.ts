@@ -50,7 +50,7 @@ export interface TradesMessage extends Of<'trades'>, Place {
     readonly trades: readonly Trade[];
 }
 /** TickerMessage says all of a ticker. */
-export interface TickerMessage extends Of<'ticker'>, Omit<Place, 'prev_seq'>, Pick<TickerAnswer, 'last' | 'last_qty' | 'last_ts' | 'bid' | 'bid_qty' | 'ask' | 'ask_qty' | 'mid' | 'spread' | 'open_24h' | 'high_24h' | 'low_24h' | 'volume_24h' | 'quote_volume_24h' | 'trades_24h' | 'status'> {
+export interface TickerMessage extends Of<'ticker'>, Omit<Place, 'prev_seq'>, Pick<TickerAnswer, 'last' | 'last_qty' | 'last_ts' | 'bid' | 'bid_qty' | 'ask' | 'ask_qty' | 'mid' | 'spread' | 'open_24h' | 'high_24h' | 'low_24h' | 'volume_24h' | 'quote_volume_24h' | 'trades_24h' | 'status' | 'auction'> {
 }
 /** TicketsMessage has whole tickets, and which are shown no more. */
 export interface TicketsMessage extends Of<'tickets'>, Place {

@@ -24,7 +24,8 @@ const checks = {
     l3: (m) => isPlace(m) && isCount(m['prev_seq']) && isOrders(m['bids']) && isOrders(m['asks']) && isCount(m['checksum']),
     trades: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['trades'], maxItems) && m['trades'].every(isTrade),
     ticker: (m) => isPlace(m) && optionalDecimals.every((name) => m[name] === null || isDecimal(m[name]))
-        && isDecimal(m['volume_24h']) && isDecimal(m['quote_volume_24h']) && isCount(m['trades_24h']),
+        && isDecimal(m['volume_24h']) && isDecimal(m['quote_volume_24h']) && isCount(m['trades_24h'])
+        && (m['auction'] === undefined || isAuction(m['auction'])),
     tickets: (m) => isPlace(m) && isCount(m['prev_seq']) && isList(m['tickets'], maxItems)
         && m['tickets'].every((t) => isFields(t) && isText(t['order_id']) && isList(t['tranches'], maxItems))
         && (m['gone'] === undefined || isTexts(m['gone'])),
@@ -35,6 +36,8 @@ const checks = {
     control: (m) => m['type'] === 'pong' || (m['type'] === 'error' && isText(m['code']))
         || (m['type'] === 'ack' && lists(m, 'subscribed', isStream) && lists(m, 'rejected', (r) => isFields(r) && isText(r['code']))),
 };
+const isAuction = (a) => isFields(a) && (a['indicative_price'] === null || isDecimal(a['indicative_price']))
+    && isDecimal(a['indicative_volume']) && isDecimal(a['imbalance']);
 const lists = (m, name, of) => m[name] === undefined || (isList(m[name], maxItems) && m[name].every(of));
 const isPlace = (m) => (m['type'] === 'snapshot' || m['type'] === 'update')
     && isText(m['symbol']) && isText(m['epoch']) && isCount(m['seq']) && isCount(m['engine_seq']);

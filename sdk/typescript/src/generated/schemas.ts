@@ -170,7 +170,7 @@ export interface Instrument {
   /** Source of the book. */
   book_source: 'matched' | 'mirrored';
   /** `unknown` (our choice): the group that has the instrument is unreachable. */
-  status: 'trading' | 'halted' | 'unknown';
+  status: 'trading' | 'halted' | 'auction' | 'unknown';
 }
 
 export interface Symbols {
@@ -290,7 +290,8 @@ export interface Ticker {
   trades_24h: number;
   /** Source of the book. */
   source: 'matched' | 'mirrored';
-  status: 'trading' | 'halted';
+  status: 'trading' | 'halted' | 'auction';
+  auction?: CallAuction;
 }
 
 /** capacity = available + reserved + filled, always. */
@@ -1386,7 +1387,7 @@ export interface OraclePair {
   symbol: PairSymbol;
   /** Source of the book. */
   source: 'matched' | 'mirrored';
-  status: 'trading' | 'halted';
+  status: 'trading' | 'halted' | 'auction';
   epoch: Epoch;
   /** Of the ticker: the same as on the WebSocket. */
   seq: number;
@@ -2780,4 +2781,18 @@ export interface SolanaPayTransaction {
   /** Unsigned v0 transaction, base64. */
   transaction: string;
   message: string;
+}
+
+/** Our choice: a call auction. Orders gather, and trade at one price when it ends: of the prices at which the most is executable, one with the least imbalance, and of those the nearest to the last trade. `bid`, `ask` and the book have only what rested before the call, so a book never crosses. */
+export interface CallAuction {
+  /** Price at which the orders would trade now; null: nothing would. */
+  indicative_price: Decimal | null;
+  indicative_volume: Decimal;
+  imbalance: Decimal;
+  /** Side of what would be left at the indicative price; null: nothing. */
+  imbalance_side: 'buy' | 'sell' | null;
+  /** When orders stop to gather; null: an operator ends it. */
+  ends_at: Timestamp | null;
+  /** The orders trade at the indicative price now. */
+  uncrossing: boolean;
 }
