@@ -93,7 +93,7 @@ var hotFunctions = map[string][]string{
 		"State.massCancel", "State.cancelAll", "checkShape", "explainShape", "checkAmend",
 	},
 	"state_auction.go": {
-		"call.due", "State.submitGuarded", "State.submit", "State.amend", "State.amendLeavesBand", "instrument.leavesBand",
+		"call.due", "State.submitGuarded", "State.refuses", "State.submit", "State.amend", "State.amendLeavesBand", "instrument.leavesBand",
 		"instrument.reference", "State.interrupt", "State.startCall", "State.callDue", "State.emitAuction",
 	},
 	"state_book.go": {

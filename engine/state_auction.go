@@ -274,21 +274,30 @@ func (in *instrument) reference() market.Price {
 }
 
 // submitGuarded enters a new order in an auction, or under a volatility band. It returns why
-// the order cannot gather.
+// the order cannot gather. An order that cannot gather, or that the book refuses, begins no
+// auction: nobody can stop an instrument at no risk.
 func (s *State) submitGuarded(in *instrument, o *book.Order, out *event.Sink) event.Reason {
+	rests := o.Type == book.Limit && o.TIF != book.IOC && o.TIF != book.FOK && o.Flags&book.FlagPostOnly == 0
 	if in.status == StatusTrading {
-		if !in.leavesBand(o, o.Qty) {
+		if !in.leavesBand(o, o.Qty) || s.refuses(in, o, out) {
 			in.book.submit(o, s.at, s.seq, out)
 			return event.ReasonNone
 		}
-		s.interrupt(in, out)
+		if rests {
+			s.interrupt(in, out)
+		}
 	}
-	rests := o.Type == book.Limit && o.TIF != book.IOC && o.TIF != book.FOK && o.Flags&book.FlagPostOnly == 0
 	if !rests && o.Type != book.Stop && o.Type != book.StopLimit {
 		return event.ReasonAuction
 	}
 	in.book.gather(o, s.at, s.seq, out)
 	return event.ReasonNone
+}
+
+// refuses reports whether the book would refuse a new order.
+func (s *State) refuses(in *instrument, o *book.Order, out *event.Sink) bool {
+	reason, _ := in.book.stored().Check(o, 0, s.at, s.seq, out)
+	return reason != event.ReasonNone
 }
 
 // interrupt begins the auction of a volatility band.
@@ -332,6 +341,12 @@ func (s *State) amendLeavesBand(in *instrument, o *book.Order) bool {
 		wanted -= r.Qty - r.Open
 	}
 	changed := r.Order
+	if o.Flags&book.FlagAmendTerms != 0 {
+		changed.Display = o.Amended(r.Order).Display
+	}
+	if book.TooManySlices(wanted, changed.Display) {
+		return false // the book refuses it
+	}
 	changed.Price = o.Price
 	return in.leavesBand(&changed, wanted)
 }

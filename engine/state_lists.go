@@ -118,10 +118,7 @@ func (s *State) submitListed(c *Command, out *event.Sink) {
 	o, in := &c.Order, &s.instruments[c.Instrument]
 	b := in.book
 	reason, _ := b.stored().Check(o, 0, s.at, s.seq, out)
-	if reason == event.ReasonNone && in.trades() && !in.acceptsOrders && in.leavesBand(o, o.Qty) {
-		s.interrupt(in, out)
-	}
-	if reason == event.ReasonNone && in.status == StatusAuction {
+	if reason == event.ReasonNone && !in.acceptsOrders && in.leavesBand(o, o.Qty) {
 		reason = event.ReasonAuction
 	}
 	if reason == event.ReasonNone {

@@ -77,6 +77,7 @@ func kindName(k engine.Kind) string {
 		engine.SetRisk: "set_risk", engine.SetInstrument: "set_instrument",
 		engine.SetParticipant: "set_participant", engine.StartEpoch: "start_epoch", engine.Fragment: "attach",
 		engine.Desk: "desk", engine.MirrorRefresh: "mirror_refresh", engine.MirrorTrade: "mirror_trade", engine.QuoteMass: "mass_quote", engine.OrderList: "order_list",
+		engine.SetAuctions: "set_auctions",
 	}
 	if int(k) >= len(names) || names[k] == "" {
 		return "kind_" + strconv.Itoa(int(k))
