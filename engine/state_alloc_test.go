@@ -93,11 +93,11 @@ var hotFunctions = map[string][]string{
 		"State.massCancel", "State.cancelAll", "checkShape", "explainShape", "checkAmend",
 	},
 	"state_auction.go": {
-		"call.due", "State.submitGuarded", "State.refuses", "State.submit", "State.amend", "State.amendLeavesBand", "instrument.leavesBand",
+		"call.due", "State.submitGuarded", "State.submit", "State.amend", "State.amendLeavesBand", "instrument.leavesBand",
 		"instrument.reference", "State.interrupt", "State.startCall", "State.callDue", "State.emitAuction",
 	},
 	"state_book.go": {
-		"instrumentBook.amend", "instrumentBook.nextLevel", "instrumentBook.gather", "instrumentBook.amendGathered",
+		"instrumentBook.amend", "instrumentBook.nextLevel", "instrumentBook.refuses", "instrumentBook.gather", "instrumentBook.amendGathered",
 		"instrumentBook.open", "instrumentBook.get", "instrumentBook.best", "instrumentBook.lastTrade",
 	},
 	"risk.go": {

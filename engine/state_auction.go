@@ -279,7 +279,7 @@ func (in *instrument) reference() market.Price {
 func (s *State) submitGuarded(in *instrument, o *book.Order, out *event.Sink) event.Reason {
 	rests := o.Type == book.Limit && o.TIF != book.IOC && o.TIF != book.FOK && o.Flags&book.FlagPostOnly == 0
 	if in.status == StatusTrading {
-		if !in.leavesBand(o, o.Qty) || s.refuses(in, o, out) {
+		if !in.leavesBand(o, o.Qty) || in.book.refuses(o, s.at, s.seq, out) {
 			in.book.submit(o, s.at, s.seq, out)
 			return event.ReasonNone
 		}
@@ -292,12 +292,6 @@ func (s *State) submitGuarded(in *instrument, o *book.Order, out *event.Sink) ev
 	}
 	in.book.gather(o, s.at, s.seq, out)
 	return event.ReasonNone
-}
-
-// refuses reports whether the book would refuse a new order.
-func (s *State) refuses(in *instrument, o *book.Order, out *event.Sink) bool {
-	reason, _ := in.book.stored().Check(o, 0, s.at, s.seq, out)
-	return reason != event.ReasonNone
 }
 
 // interrupt begins the auction of a volatility band.

@@ -82,6 +82,17 @@ func (b instrumentBook) nextLevel(side market.Side, after market.Price) (market.
 	return b.naive.NextLevel(side, after)
 }
 
+// refuses reports whether the book would refuse a new order.
+func (b instrumentBook) refuses(o *book.Order, at int64, seq uint64, out *event.Sink) bool {
+	var reason event.Reason
+	if b.ladder != nil { // not by an interface, which would move o to the heap
+		reason, _ = b.ladder.Check(o, 0, at, seq, out)
+	} else {
+		reason, _ = b.naive.Check(o, 0, at, seq, out)
+	}
+	return reason != event.ReasonNone
+}
+
 func (b instrumentBook) gather(o *book.Order, at int64, seq uint64, out *event.Sink) {
 	if b.ladder != nil {
 		b.ladder.Gather(o, at, seq, out)
