@@ -38,6 +38,12 @@ if command -v python3 >/dev/null; then
 		--root-user-action ignore ccxt==4.5.90 2>/dev/null || skip "ccxt: python3 -m pip install ccxt failed"
 fi
 
+# What the Python SDK's extra "fast" takes.
+if command -v python3 >/dev/null; then
+	python3 -c 'import cryptography, websockets' 2>/dev/null || timeout 240 python3 -m pip install --quiet --disable-pip-version-check \
+		--root-user-action ignore 'cryptography>=40' websockets==17.4 2>/dev/null || skip "extra fast: python3 -m pip install cryptography websockets failed"
+fi
+
 # What makes clients of the OpenAPI document, and what invents requests of it.
 if command -v python3 >/dev/null; then
 	for package in openapi-python-client==0.29.1 schemathesis==4.32.5; do

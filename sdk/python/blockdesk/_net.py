@@ -55,6 +55,10 @@ class Connection:
             raw.close()
             raise _broken(self.where, e) from e
 
+    @classmethod
+    def open(cls, origin: Origin, deadline: float, context: Optional[ssl.SSLContext]) -> Connection:
+        return cls(origin, deadline, context)
+
     def send(self, data: bytes, deadline: float) -> None:
         """Sends all of data."""
         view = memoryview(data)

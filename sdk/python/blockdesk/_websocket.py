@@ -1,6 +1,10 @@
 """The WebSocket protocol (RFC 6455) without the network, as a client speaks it, with
 permessage-deflate (RFC 7692) where nothing is carried from message to message.
 
+With the package ``websockets`` (``pip install "blockdesk[fast]"``) frames are read by it,
+else here. Both take the same messages and refuse the same faults, but for one: only here
+is a length that is not in its shortest form refused.
+
 Hostile input ends in a ProtocolError or a LimitExceeded, never in memory that grows.
 """
 
@@ -8,11 +12,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib
 import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Callable, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 from ._http import Origin, Response, request
 from .errors import LimitExceeded, ProtocolError
@@ -48,7 +53,7 @@ class Handshake:
         want = base64.b64encode(hashlib.sha1(self._key.encode("ascii") + _GUID).digest()).decode("ascii")
         if headers.get("sec-websocket-accept") != want:
             raise ProtocolError("an upgrade of somebody else's request")
-        return Reader(deflate=_agreed(headers))
+        return (Reader if LIBRARY is None else LibraryReader)(deflate=_agreed(headers))
 
 
 def _agreed(headers: Mapping[str, str]) -> bool:
@@ -188,6 +193,47 @@ class Reader:
         if len(out) > self._max or z.unconsumed_tail:
             raise LimitExceeded(f"a message of more than {self._max} bytes")
         return out
+
+
+def _library() -> Any:
+    """The modules of websockets that read frames; None without them."""
+    try:
+        modules = [importlib.import_module(f"websockets.{name}") for name in ("protocol", "extensions.permessage_deflate", "exceptions")]
+        return modules if hasattr(modules[0], "Protocol") else None
+    except ImportError:
+        return None
+
+
+#: The modules of websockets, or None: then Reader reads the frames.
+LIBRARY: Any = _library()
+
+
+class LibraryReader(Reader):
+    """Reads frames by the package websockets."""
+
+    def __init__(self, *, deflate: bool = False, max_message: int = MAX_MESSAGE) -> None:
+        super().__init__(deflate=deflate, max_message=max_message)
+        protocol, extension, exceptions = LIBRARY
+        self._too_big = exceptions.PayloadTooBig
+        self._protocol = protocol.Protocol(protocol.Side.CLIENT, state=protocol.State.OPEN, max_size=max_message)
+        if deflate:
+            self._protocol.extensions = [extension.PerMessageDeflate(True, True, zlib.MAX_WBITS, zlib.MAX_WBITS)]
+
+    def feed(self, data: bytes) -> list[Event]:
+        self._protocol.receive_data(data)
+        frames = self._protocol.events_received()
+        self._protocol.data_to_send()  # its answers to pings and farewells: the link sends its own
+        events = [e for e in map(self._event, frames) if e is not None]
+        error = self._protocol.parser_exc
+        if isinstance(error, self._too_big):
+            raise LimitExceeded(f"a message of more than {self._max} bytes")
+        if error is not None:
+            raise ProtocolError(f"frames that break the protocol: {error}")
+        return events
+
+    def _event(self, frame: Any) -> Optional[Event]:
+        opcode, payload = int(frame.opcode), bytes(frame.data)
+        return self._control(opcode, payload) if opcode >= CLOSE else self._data(0x80 if frame.fin else 0, opcode, payload)
 
 
 def _utf8(data: bytes) -> str:

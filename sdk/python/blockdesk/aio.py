@@ -1,9 +1,10 @@
-"""The asyncio client."""
+"""The asyncio client. tools/generate.py writes it from client.py."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -18,7 +19,6 @@ from ._http import MAX_BODY, Origin, Response, ResponseReader
 from ._link import WEBSOCKET_PATH
 from ._net import AsyncConnection
 from ._rest import Exchange, Flow, Pace, Retry, Service, Sleep
-from .client import IDLE_SECONDS, MAX_IDLE
 from .errors import BlockdeskError, LimitExceeded, TransportError
 from .models import (
     BuildState,
@@ -34,9 +34,14 @@ from .wallet import Signer
 
 T = TypeVar("T")
 
+#: Connections of one origin that are kept for the next request.
+MAX_IDLE = 8
+#: Seconds after which such a connection is not used any more.
+IDLE_SECONDS = 30.0
+
 
 class AsyncClient:
-    """The service, for one integrator, in one event loop. Many tasks may use it.
+    """The service, for one integrator. It belongs to one event loop, and many tasks may use it.
 
     ``client.market``, ``client.rfq``, ``client.dvp`` and the other groups have every
     endpoint of the service as a method. Beside them the client has what takes several
@@ -261,6 +266,7 @@ class _Pool:
 
     def __init__(self, context: Optional[ssl.SSLContext]) -> None:
         self._context = context
+        self._lock = threading.Lock()
         self._idle: dict[Origin, list[tuple[float, AsyncConnection]]] = {}
 
     async def exchange(self, exchange: Exchange, deadline: float) -> Response:
@@ -297,23 +303,27 @@ class _Pool:
                 await connection.close()
 
     async def _take(self, origin: Origin) -> Optional[AsyncConnection]:
-        idle = self._idle.get(origin, [])
-        while idle:
-            since, connection = idle.pop()
+        while True:
+            with self._lock:
+                idle = self._idle.get(origin)
+                if not idle:
+                    return None
+                since, connection = idle.pop()
             if time.monotonic() - since < IDLE_SECONDS and connection.idle:
                 return connection
             await connection.close()
-        return None
 
     def _keep(self, origin: Origin, connection: AsyncConnection) -> bool:
-        idle = self._idle.setdefault(origin, [])
-        if len(idle) >= MAX_IDLE:
-            return False
-        idle.append((time.monotonic(), connection))
-        return True
+        with self._lock:
+            idle = self._idle.setdefault(origin, [])
+            if len(idle) >= MAX_IDLE:
+                return False
+            idle.append((time.monotonic(), connection))
+            return True
 
     async def close(self) -> None:
-        kept = [connection for idle in self._idle.values() for _, connection in idle]
-        self._idle.clear()
+        with self._lock:
+            kept = [connection for idle in self._idle.values() for _, connection in idle]
+            self._idle.clear()
         for connection in kept:
             await connection.close()

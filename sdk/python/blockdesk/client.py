@@ -261,7 +261,7 @@ class Client:
 
 
 class _Pool:
-    """Connections that are kept between requests. Safe for concurrent use."""
+    """Connections that are kept between requests."""
 
     def __init__(self, context: Optional[ssl.SSLContext]) -> None:
         self._context = context
@@ -278,7 +278,8 @@ class _Pool:
                 # here may be sent twice.
                 if time.monotonic() >= deadline:
                     raise
-        return self._over(Connection(exchange.origin, deadline, self._context), exchange, deadline)
+        connection = Connection.open(exchange.origin, deadline, self._context)
+        return self._over(connection, exchange, deadline)
 
     def _over(self, connection: Connection, exchange: Exchange, deadline: float) -> Response:
         reader, kept = ResponseReader(), False
@@ -301,14 +302,15 @@ class _Pool:
                 connection.close()
 
     def _take(self, origin: Origin) -> Optional[Connection]:
-        with self._lock:
-            idle = self._idle.get(origin, [])
-            while idle:
+        while True:
+            with self._lock:
+                idle = self._idle.get(origin)
+                if not idle:
+                    return None
                 since, connection = idle.pop()
-                if time.monotonic() - since < IDLE_SECONDS and connection.idle:
-                    return connection
-                connection.close()
-        return None
+            if time.monotonic() - since < IDLE_SECONDS and connection.idle:
+                return connection
+            connection.close()
 
     def _keep(self, origin: Origin, connection: Connection) -> bool:
         with self._lock:
@@ -320,7 +322,7 @@ class _Pool:
 
     def close(self) -> None:
         with self._lock:
-            for idle in self._idle.values():
-                for _, connection in idle:
-                    connection.close()
+            kept = [connection for idle in self._idle.values() for _, connection in idle]
             self._idle.clear()
+        for connection in kept:
+            connection.close()

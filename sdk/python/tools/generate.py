@@ -1,5 +1,6 @@
 """Writes models.py, _calls.py and _namespaces.py of the package from the service's
-OpenAPI document, so that the package has every public endpoint and its types.
+OpenAPI document, so that the package has every public endpoint and its types, and aio.py
+from client.py, so that the blocking and the asyncio client have one source.
 
     python3 tools/generate.py           write them
     python3 tools/generate.py --check   say whether they are as they should be
@@ -405,16 +406,42 @@ def namespaces(operations: list[Operation]) -> list[str]:
     return out
 
 
+# What makes client.py the asyncio client: regular expressions and what replaces them.
+ASYNC = [
+    (r"The blocking client\.", "The asyncio client. tools/generate.py writes it from client.py."),
+    (r"Safe to use from many threads\.", "It belongs to one event loop, and many tasks may use it."),
+    (r"iterate over it, and close it", "iterate over it by ``async for``, and close it"),
+    (r"import ssl\n", "import asyncio\nimport ssl\n"),
+    (r"\b(Client|Stream|Connection)\b", r"Async\1"),
+    (r"\bgroups\.(\w+)\(", r"groups.Async\1("),
+    (r"\bdef (?!__init__|token|stream|_keep)(\w+)\(self", r"async def \1(self"),
+    (r"\bdef (?!__init__|token|stream|_keep)(\w+)\(\n", r"async def \1(\n"),
+    (r"__(enter|exit)__", r"__a\1__"),
+    (r"\btime\.sleep\(", "await asyncio.sleep("),
+    (r"\b((?:self\._(?:run|perform|take|over|root\.\w+|pool\.\w+)|self\.close|connection\.(?:send|receive|close)|AsyncConnection\.open)\()", r"await \1"),
+]
+
+
+def asyncio_client() -> str:
+    """aio.py."""
+    text = (PACKAGE / "client.py").read_text("utf-8")
+    for pattern, replacement in ASYNC:
+        text, found = re.subn(pattern, replacement, text)
+        if not found:
+            raise SystemExit(f"client.py has nothing like {pattern}")
+    return text
+
+
 def main() -> int:
     wrong = []
-    for name, text in files().items():
+    for name, text in {**files(), "aio.py": asyncio_client()}.items():
         at = PACKAGE / name
         if "--check" not in sys.argv[1:]:
             at.write_text(text, "utf-8")
         elif not at.exists() or at.read_text("utf-8") != text:
             wrong.append(name)
     if wrong:
-        print(f"not as the OpenAPI document says: {', '.join(wrong)}; run python3 sdk/python/tools/generate.py", file=sys.stderr)
+        print(f"not as their sources say: {', '.join(wrong)}; run python3 sdk/python/tools/generate.py", file=sys.stderr)
     return len(wrong)
 
 
