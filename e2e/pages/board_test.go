@@ -334,25 +334,6 @@ func keysWork(t *testing.T, p *browsertest.Tab) {
 	browsertest.NothingSerious(t, p, "a quote and the depth curve")
 }
 
-// accessible checks with axe, in both themes, on a desktop and on a phone, where
-// nothing may overflow.
-func accessible(t *testing.T, p *browsertest.Tab) {
-	t.Helper()
-	for _, scheme := range []string{"dark", "light"} {
-		for _, width := range []int{1440, 360} {
-			phone := width == 360
-			p.Do("dress", map[string]any{"width": width, "height": 800, "phone": phone, "scheme": scheme}, nil)
-			p.Await("the theme", fmt.Sprintf("document.documentElement.dataset.theme === %q && innerWidth === %d", scheme, width))
-			browsertest.NothingSerious(t, p, fmt.Sprintf("%s, %d px", scheme, width))
-			var wide int
-			p.Read("return document.documentElement.scrollWidth", &wide)
-			if wide > width {
-				t.Errorf("%s: the page is %d px wide on %d", scheme, wide, width)
-			}
-		}
-	}
-}
-
 // checkTraffic checks that the page contacted only the service and violated no policy.
 func checkTraffic(t *testing.T, p *browsertest.Tab, s *server.Server, more ...string) {
 	t.Helper()
@@ -387,7 +368,7 @@ func TestBoardSettles(t *testing.T) {
 	t.Parallel()
 	c := browsertest.StartChromium(t)
 	servicetest.LocalChain(t)
-	s := programtest.Start(t, "demo: true\nlisten: {chain: \"127.0.0.1:0\"}\nhttp: {market_data_per_minute: 0, handshake_per_minute: 0, dvp_per_minute: 0}\n"+
+	s := programtest.Start(t, "demo: true\ndemo_history_hours: 25\nlisten: {chain: \"127.0.0.1:0\"}\nhttp: {market_data_per_minute: 0, handshake_per_minute: 0, dvp_per_minute: 0}\n"+
 		"chain: {blockhash_slots: 100000, timeout_ms: 60000, attempt_timeout_ms: 50000}\nrfq: {claim_ttl_s: 3600, quote_ttl_s: 3600, unproven_ttl_s: 3600}\n")
 	var config struct {
 		Chain string `json:"demo_chain_url"`
@@ -427,12 +408,16 @@ func TestBoardSettles(t *testing.T) {
 
 	b := c.Open(s.Addresses.Base+"/board", "")
 	b.Await("the price of a purchase", "/^250 USD buys /.test(document.querySelector('#headline-get').textContent)")
+	boardFits(t, b) // it loads the page again
+	b.Await("the price again", "/^250 USD buys /.test(document.querySelector('#headline-get').textContent)")
 	b.Do("evaluate", map[string]any{"js": `const f = document.querySelector('#quote-fill'); f.value = '1,999'; f.dispatchEvent(new Event('change'));`}, nil)
 	b.Await("the step of the ladder", "document.querySelector('#quote-ask').textContent === 'Buy for 1,000 USD' && document.querySelector('#quote-hint').textContent.includes('1,000')")
 	b.Click("#quote-ask")
+	b.Await("the countdown", `/^Confirm \(\d+\)$/.test(document.querySelector('#quote-confirm')?.textContent) && /^firm for \d+ s$/.test(document.querySelector('#quote-left').textContent)`)
 	b.Click("#quote-confirm")
 	b.Await("the claim's end", "document.querySelector('#claim-rows li[data-state=settled]')?.textContent.includes('1003.509775 SLUSD')")
 	b.Click(`[data-list="claims"]`)
 	accessible(t, b)
 	checkTraffic(t, b, s, config.Chain)
+	deskShowsMoney(t, c, s)
 }

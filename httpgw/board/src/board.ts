@@ -41,6 +41,7 @@ class BoardPage {
   #view: 'candles' | 'depth' = 'candles';
   #selected = '';
   #candleRequest = 0; // number of the newest request for candles
+  #candlesMissing = false; // the newest request failed: the next cycle repeats it
   #soonTimer = 0;
   #cycles = 0;
   #noDesk = false;
@@ -103,7 +104,7 @@ class BoardPage {
   // cycle loads what the feed does not have.
   async #cycle(): Promise<void> {
     if (document.hidden) return;
-    if (++this.#cycles % candlesEvery === 0) void this.#loadCandles();
+    if (++this.#cycles % candlesEvery === 0 || this.#candlesMissing) void this.#loadCandles();
     if (this.#levels.length === 0 && !this.#noDesk) await this.#loadDesk(); // the first request failed
     const read = async <T>(path: string, take: (body: T) => void) => take(await this.api.get<T>(path));
     const desk = this.#noDesk ? [] : [
@@ -184,9 +185,11 @@ class BoardPage {
     try {
       const { klines } = await this.api.get<{ klines: Kline[] }>(`/api/v1/market/klines?${query}`);
       if (asked !== this.#candleRequest) return;
+      this.#candlesMissing = false;
       this.#candles.show(klines, symbol, interval);
       setAttr(byId('candles'), 'aria-label', `Candles of ${symbol.symbol}, ${interval}: ${klines.length}`);
     } catch (error) {
+      if (asked === this.#candleRequest) this.#candlesMissing = true;
       this.#health.restFails = explain(error);
     }
   }

@@ -25,7 +25,7 @@ export class Candles {
     this.#chart = createChart(stage, {
       autoSize: true, crosshair: { mode: CrosshairMode.Normal }, timeScale: { timeVisible: true, barSpacing: 9, secondsVisible: false, rightOffset: 3 },
       localization: { locale: document.documentElement.lang }, // Intl may not accept the browser's
-      layout: { attributionLogo: false, fontSize: 11 }, rightPriceScale: { borderVisible: false },
+      layout: { attributionLogo: false, fontSize: 11 }, rightPriceScale: { borderVisible: false, entireTextOnly: true },
     });
     this.#prices = this.#chart.addSeries(CandlestickSeries, { borderVisible: false });
     this.#volumes = this.#chart.addSeries(HistogramSeries, { priceScaleId: '', priceFormat: { type: 'volume' }, lastValueVisible: false, priceLineVisible: false });
