@@ -19,7 +19,7 @@ func TestPythonCcxt(t *testing.T) {
 	if out, err := programtest.RunClient(t, python, "-c", "import ccxt.test.exchange.base.test_order"); err != nil {
 		runtest.SkipMissing(t, "ccxt ("+out[strings.LastIndexByte(strings.TrimSpace(out), '\n')+1:]+")", "python3 -m pip install ccxt")
 	}
-	s := newPythonSDK(t)
+	s := newPythonSDK(t, "--set", "http.market_data_per_minute=0") // it asks until there are prices
 	at := &s.d.At
 	await.True(t, "prices on both sides of the book", func() bool {
 		book := programtest.Get(t, at.Base+"/api/v1/market/depth?symbol="+programtest.Symbol)

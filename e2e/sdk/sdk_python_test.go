@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -43,9 +44,9 @@ type pythonSDK struct {
 	next    atomic.Int32 // last byte of the newest client's address
 }
 
-// newPythonSDK starts a demo whose chain runs twenty times as fast as mainnet, or
-// skips the test.
-func newPythonSDK(t *testing.T) *pythonSDK {
+// newPythonSDK starts a demo whose chain runs twenty times as fast as mainnet, with more
+// flags, or skips the test.
+func newPythonSDK(t *testing.T, more ...string) *pythonSDK {
 	t.Helper()
 	python := programtest.Tool(t, "python3")
 	if out, err := programtest.RunClient(t, python, "-c", "import sys; assert sys.version_info >= (3, 9), sys.version"); err != nil {
@@ -58,7 +59,8 @@ func newPythonSDK(t *testing.T) *pythonSDK {
 	if err := os.WriteFile(config, []byte("trusted_proxies: [127.0.0.1]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.d = programtest.StartDemo(t, append(programtest.LongLived, "--set", programtest.WithChain(servicetest.LocalChain(t)), "--config", config)...)
+	more = append(more, "--set", programtest.WithChain(servicetest.LocalChain(t)), "--config", config)
+	s.d = programtest.StartDemo(t, append(slices.Clone(programtest.LongLived), more...)...)
 	await.True(t, "a ready service", func() bool { return programtest.Status(t, s.d.At.Admin+"/readyz") == 200 })
 	programtest.Post(t, s.d.At.Chain, "", `{"jsonrpc":"2.0","id":1,"method":"sandbox_setSlotMs","params":[{"slotMs":20}]}`)
 	if err := os.CopyFS(filepath.Join(s.dir, "sdk", "python"), os.DirFS(filepath.Join("..", "..", "sdk", "python"))); err != nil {
