@@ -13,13 +13,17 @@ import (
 // maintenanceTick is the pause between two rounds of maintenance.
 const maintenanceTick = 100 * time.Millisecond
 
+// dropOldEvery is the pause between two searches for messages that are too old.
+const dropOldEvery = 10 * time.Minute
+
 // maintenance reserves sequence numbers ahead of their use, commits messages that no
-// commit of reports has stored, makes the cursor durable, and deletes records older than
-// yesterday.
+// commit of reports has stored, makes the cursor durable, and deletes messages that are too
+// old and records older than yesterday.
 type maintenance struct {
 	gateway *Gateway
 	synced  time.Time
 	pruned  uint32 // day up to which buckets have been deleted
+	dropped time.Time
 }
 
 // Run works until ctx ends or the store fails.
@@ -46,6 +50,12 @@ func (k *maintenance) keep() error {
 	if time.Since(k.synced) >= g.options.SyncEvery {
 		k.synced = time.Now()
 		if err := g.reporter.Store().Sync(); err != nil {
+			return err
+		}
+	}
+	if time.Since(k.dropped) >= dropOldEvery {
+		k.dropped = time.Now()
+		if err := g.DropOld(); err != nil {
 			return err
 		}
 	}

@@ -356,6 +356,9 @@ func (l *EntryLog) Run(ctx context.Context) error {
 // Failed returns why the log is read-only, nil while it works.
 func (l *EntryLog) Failed() error { return l.fault.err() }
 
+// DiskBytes returns what the log's files take. It waits for no disk. Any goroutine.
+func (l *EntryLog) DiskBytes() uint64 { return l.db.Metrics().DiskSpaceUsage() }
+
 // Close releases the folder. No other call may be under way. After a failure it writes
 // nothing and returns the failure.
 func (l *EntryLog) Close() error {

@@ -31,6 +31,8 @@ const (
 	kvMemTable  = 16 << 20
 	kvCache     = 64 << 20
 	kvSyncEvery = 10 * time.Millisecond
+	// kvFreeWithin is how long deleted ranges may keep their space on the disk.
+	kvFreeWithin = 10 * time.Second
 	// kvMaxSublevels is how many tables a read may have to merge. Above it Commit waits
 	// for compactions and checks again every kvPause.
 	kvMaxSublevels = 64
@@ -79,6 +81,9 @@ func openKV(dir string, fs vfs.FS, logger *slog.Logger, memTable int) (*KV, erro
 	o, _ := pebbleOptions(fs, data, memTable, &k.fault)
 	o.ErrorIfNotExists = true
 	o.CacheSize = kvCache
+	o.FlushDelayDeleteRange = kvFreeWithin
+	// Records of FIX messages and answers repeat their fields.
+	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
 	o.EventListener.FlushEnd = func(pebble.FlushInfo) { k.flushed.Store(true) }
 	for i := range o.Levels {
 		// Most keys that the FIX gateway looks up are absent, because it checks that a
@@ -297,6 +302,9 @@ func (k *KV) Sync() error {
 
 // Run syncs the commits made without sync, every 10 ms, until ctx ends.
 func (k *KV) Run(ctx context.Context) error { return every(ctx, kvSyncEvery, k.Sync) }
+
+// DiskBytes returns what the store's files take. It waits for no disk.
+func (k *KV) DiskBytes() uint64 { return k.db.Metrics().DiskSpaceUsage() }
 
 // Failed returns why the store is read-only, nil while it works.
 func (k *KV) Failed() error { return k.fault.err() }

@@ -45,6 +45,7 @@ const (
 	MaxMemTableBytes = 1 << 30
 	MaxKeepSnapshots = 100
 	MaxSpareLogs     = 16
+	MaxReserveBytes  = 1 << 40
 )
 
 // NewestSnapshot, as the floor of Recover, means the newest snapshot.
@@ -71,6 +72,10 @@ type Options struct {
 	// SnapshotEvery is the number of commands between snapshots: 1,000,000 by
 	// default.
 	SnapshotEvery uint64
+	// MaxBytes bounds the frames in the journal, before Pebble's own overhead: a snapshot
+	// is due earlier if KeepSnapshots + 1 spans of frames would otherwise take more. A
+	// consumer that is behind still keeps what it needs. 0 = no bound.
+	MaxBytes uint64
 	// KeepSnapshots is the number of snapshots to keep: 3 by default.
 	KeepSnapshots int
 	// CloseWithin bounds the time that Close spends to take a last snapshot: 1 s by
@@ -90,11 +95,17 @@ type Options struct {
 	// Progress, if set, is called by Recover about every 65,536 replayed commands. Its
 	// error ends Recover, which returns it.
 	Progress func(done, total uint64) error
-	// DiskLow, if set, is called by Run's goroutine when the free space falls below
-	// DiskLowPercent and when it is back.
-	DiskLow func(low bool)
-	// DiskLowPercent is 10 by default.
-	DiskLowPercent int
+	// DiskChanged, if set, is called by Run's goroutine when the level of the free space
+	// changes.
+	DiskChanged func(DiskLevel)
+	// DiskShedPercent, DiskLowPercent and DiskCriticalPercent are the free shares below
+	// which a DiskLevel begins: 20, 10 and 5 by default.
+	DiskShedPercent, DiskLowPercent, DiskCriticalPercent int
+	// ReserveBytes is the size of a file that keeps room on the disk. It is deleted when
+	// less than that is free, so that the last cancels and payments can be written, and a
+	// store on a full disk can be opened; it is created while the level is DiskOK. 0 =
+	// none.
+	ReserveBytes uint64
 	// State configures replicas.
 	State engine.StateOptions
 	// Logger is slog's default by default.
@@ -112,7 +123,9 @@ func (o Options) withDefaults() Options {
 	o.KeepSnapshots = cmp.Or(o.KeepSnapshots, 3)
 	o.MemTableBytes = cmp.Or(o.MemTableBytes, 16<<20)
 	o.SpareLogs = cmp.Or(o.SpareLogs, 8)
+	o.DiskShedPercent = cmp.Or(o.DiskShedPercent, 20)
 	o.DiskLowPercent = cmp.Or(o.DiskLowPercent, 10)
+	o.DiskCriticalPercent = cmp.Or(o.DiskCriticalPercent, 5)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
@@ -138,8 +151,15 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("mem_table_bytes %d: must be %d to %d", d.MemTableBytes, MinMemTableBytes, MaxMemTableBytes)
 	case d.SpareLogs > MaxSpareLogs:
 		return fmt.Errorf("spare_logs %d: at most %d", d.SpareLogs, MaxSpareLogs)
-	case d.DiskLowPercent < 1 || d.DiskLowPercent > 99:
-		return fmt.Errorf("disk_low_percent %d: must be 1 to 99", d.DiskLowPercent)
+	case d.ReserveBytes > MaxReserveBytes:
+		return fmt.Errorf("reserve of %d bytes: at most %d", d.ReserveBytes, uint64(MaxReserveBytes))
+	}
+	for name, v := range map[string]int{
+		"disk_shed_percent": d.DiskShedPercent, "disk_low_percent": d.DiskLowPercent, "disk_critical_percent": d.DiskCriticalPercent,
+	} {
+		if v < 1 || v > 99 {
+			return fmt.Errorf("%s %d: must be 1 to 99", name, v)
+		}
 	}
 	return errors.Join(span("interval", d.Interval), span("mark interval", d.HighWaterMarkInterval), span("disk interval", d.DiskEvery))
 }

@@ -70,6 +70,7 @@ type snapshotter struct {
 	commands []engine.Command
 
 	lastSnapshot uint64        // Seq
+	bytes        uint64        // of the frames after it
 	closeTimeout time.Duration // of finish
 	deadline     time.Time     // catchUp stops then; zero: never
 }
@@ -90,7 +91,7 @@ func (w *snapshotter) catchUp() (more bool, err error) {
 		if err := w.apply(f, encoded); err != nil {
 			return err
 		}
-		if w.at.Last() >= due || w.pastDeadline() {
+		if w.bytes += uint64(len(encoded)); w.due(due) || w.pastDeadline() {
 			return errStop
 		}
 		return nil
@@ -99,7 +100,7 @@ func (w *snapshotter) catchUp() (more bool, err error) {
 		return false, fmt.Errorf("snapshot replica: %w", err)
 	}
 	w.s.snapshots.setReplicaSeq(w.at.Last())
-	if w.at.Last() >= due {
+	if w.due(due) {
 		w.s.snapshots.fail(w.snapshot())
 		return true, nil
 	}
@@ -107,6 +108,12 @@ func (w *snapshotter) catchUp() (more bool, err error) {
 		return false, fmt.Errorf("snapshot replica: the durable frames from seq %d to seq %d are missing", w.at.Next, durable.Last())
 	}
 	return false, nil
+}
+
+// due reports whether a snapshot is due: at Seq at, or because of Options.MaxBytes.
+func (w *snapshotter) due(at uint64) bool {
+	limit := w.s.o.MaxBytes / uint64(w.s.o.KeepSnapshots+1)
+	return w.at.Last() >= at || limit > 0 && w.bytes >= limit
 }
 
 func (w *snapshotter) catchUpToEnd() error {
@@ -150,7 +157,7 @@ func (w *snapshotter) snapshot() error {
 		seq: w.at.Last(), epoch: w.at.Epoch, hash: w.at.Hash,
 		digest: w.replica.Digest, state: w.replica.State.Hash(),
 	}
-	w.lastSnapshot = snap.seq
+	w.lastSnapshot, w.bytes = snap.seq, 0
 	if err := writeSnapshot(w.s.o.FS, w.s.layout.snapshots(), &snap, w.replica.AppendSnapshot(nil)); err != nil {
 		w.s.o.Logger.Error("snapshot failed, the journal is not pruned", "seq", snap.seq, "error", err)
 		return err

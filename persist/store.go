@@ -50,10 +50,11 @@ func Open(o Options) (*Store, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	ReleaseReserve(o)
 	o = o.withDefaults()
 	s := &Store{
 		folder: folder{o: o, layout: layout{fs: o.FS, dir: o.Dir}, fault: fault{log: o.Logger}, highWaterMarkDue: make(chan struct{}, 1)},
-		disk:   &DiskWatch{o: o},
+		disk:   newDiskWatch(o),
 	}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.release())
@@ -323,9 +324,9 @@ type Health struct {
 	// the synced high-water mark.
 	Appended, Durable, HighWaterMark uint64
 	Epoch                            uint64
-	// DiskLow says that FreePercent is below Options.DiskLowPercent.
-	DiskLow     bool
-	FreePercent int // 100 before the first check
+	// Disk is the level of FreePercent; DiskOK and 100 before the first check.
+	Disk        DiskLevel
+	FreePercent int
 	// SnapshotSeq is the newest snapshot's. SnapshotBehind is the number of commands
 	// that the snapshot replica is behind Durable. SnapshotFailed is why the last
 	// snapshot failed.
@@ -344,11 +345,21 @@ func (s *Store) Health() Health {
 	s.mu.Lock()
 	h.Appended, h.Durable, h.Epoch = s.tail.Last(), s.durable.Last(), s.tail.Epoch
 	s.mu.Unlock()
-	h.DiskLow, h.FreePercent = s.disk.Read()
+	h.Disk, h.FreePercent = s.disk.Read()
 	var at uint64
 	h.SnapshotSeq, at, h.SnapshotFailed = s.snapshots.health()
 	h.SnapshotBehind = h.Durable - min(at, h.Durable)
 	return h
+}
+
+// DiskBytes returns what the frames and the snapshots take. It waits for no disk. Any
+// goroutine.
+func (s *Store) DiskBytes() uint64 {
+	n := s.db.Metrics().DiskSpaceUsage()
+	for _, snap := range s.snapshots.get() {
+		n += snap.length
+	}
+	return n
 }
 
 // Close makes everything durable, takes a last snapshot and releases the folder. Append

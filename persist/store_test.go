@@ -227,6 +227,8 @@ func TestOptions(t *testing.T) {
 		"large memtable": {Dir: "d", MemTableBytes: MaxMemTableBytes + 1},
 		"spares":         {Dir: "d", SpareLogs: MaxSpareLogs + 1},
 		"disk":           {Dir: "d", DiskLowPercent: 100},
+		"disk, shed":     {Dir: "d", DiskShedPercent: -1},
+		"reserve":        {Dir: "d", ReserveBytes: MaxReserveBytes + 1},
 		"disk interval":  {Dir: "d", DiskEvery: -1},
 	} {
 		if err := o.Validate(); err == nil {
@@ -248,31 +250,96 @@ func (d *smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: uint64(d.free.Load()) << 30, TotalBytes: 100 << 30}, nil
 }
 
-func TestDiskLow(t *testing.T) {
+// TestDiskLevels: each level is reported when it begins and when it ends.
+func TestDiskLevels(t *testing.T) {
 	disk := &smallDisk{FS: vfs.NewMem()}
-	disk.free.Store(10)
-	reported := make(chan bool, 10)
+	disk.free.Store(20)
+	reported := make(chan DiskLevel, 10)
 	o := testOptions(disk)
-	o.DiskEvery, o.DiskLow = MinInterval, func(low bool) { reported <- low }
+	o.DiskEvery, o.DiskChanged = MinInterval, func(level DiskLevel) { reported <- level }
 	w := mustOpen(t, o, 0, nil)
 	stop := runtest.Start(t, w.store.Run)
 	for _, step := range []struct {
-		free int64
-		low  bool
-	}{{9, true}, {10, false}, {0, true}} {
+		free  int64
+		level DiskLevel
+	}{{19, DiskShed}, {9, DiskLow}, {10, DiskShed}, {4, DiskCritical}, {5, DiskLow}, {0, DiskCritical}, {20, DiskOK}} {
 		disk.free.Store(step.free)
-		if low := <-reported; low != step.low {
-			t.Errorf("%d %% free: low %v", step.free, low)
+		if level := <-reported; level != step.level {
+			t.Errorf("%d %% free: %s, want %s", step.free, level, step.level)
 		}
-		if h := w.store.Health(); h.DiskLow != step.low || h.FreePercent != int(step.free) || h.Failed != nil {
+		if h := w.store.Health(); h.Disk != step.level || h.FreePercent != int(step.free) || h.Failed != nil {
 			t.Errorf("%d %% free: health %+v", step.free, h)
 		}
 	}
 	stop()
 	if len(reported) != 0 {
-		t.Error("DiskLow was called without a change")
+		t.Error("DiskChanged was called without a change")
 	}
 	w.mustClose(t)
+}
+
+// TestReserve: the reserve is created where there is room, deleted when the disk is full,
+// also by a start, and created again.
+func TestReserve(t *testing.T) {
+	disk := &smallDisk{FS: vfs.NewMem()}
+	o := testOptions(disk)
+	o.ReserveBytes = 1 << 30 // 1 % of the disk
+	path := disk.PathJoin(o.Dir, reserveFile)
+	exists := func() bool { _, err := disk.Stat(path); return err == nil }
+	disk.free.Store(20) // 19 with the reserve
+	w := mustOpen(t, o, 0, nil)
+	for _, step := range []struct {
+		free int64
+		want bool
+	}{{20, false}, {21, true}, {1, true}, {0, false}, {20, false}, {30, true}} {
+		disk.free.Store(step.free)
+		w.store.disk.check()
+		if exists() != step.want {
+			t.Errorf("%d %% free: the reserve exists: %t", step.free, !step.want)
+		}
+	}
+	w.mustClose(t)
+	for _, step := range []struct {
+		free int64
+		want bool
+	}{{1, true}, {0, false}} {
+		disk.free.Store(step.free)
+		mustOpen(t, o, 0, nil).mustClose(t)
+		if exists() != step.want {
+			t.Errorf("a start with %d %% free: the reserve exists: %t", step.free, !step.want)
+		}
+	}
+}
+
+// TestMaxBytes: snapshots are taken, and frames pruned, by their bytes too.
+func TestMaxBytes(t *testing.T) {
+	o := testOptions(vfs.NewMem())
+	all := workload(t, 5000, 2)
+	o.MaxBytes = 40 << 10
+	w := mustOpen(t, o, 0, nil)
+	stop := runtest.Start(t, w.store.Run)
+	w.mustAppend(t, all, 10)
+	var kept uint64
+	await.True(t, "no more bytes than the bound, and a frame more of each span", func() bool {
+		kept = 0
+		err := w.store.Frames(max(1, w.store.firstSeq()), func(_ *Frame, encoded []byte) bool { kept += uint64(len(encoded)); return true })
+		return err == nil && kept <= o.MaxBytes+4<<10
+	})
+	if newest := w.store.Health().SnapshotSeq; newest < 4000 {
+		t.Errorf("the newest snapshot is of seq %d", newest)
+	}
+	stop()
+	w.mustClose(t)
+	w = mustOpen(t, o, NewestSnapshot, nil)
+	sameReplica(t, w.replica, replayed(all))
+	w.mustClose(t)
+}
+
+// firstSeq returns the Seq of the first frame.
+func (s *Store) firstSeq() uint64 {
+	s.pruneMu.Lock()
+	defer s.pruneMu.Unlock()
+	return s.begin.Next
 }
 
 // TestInterval: in mode Interval, the interval's sync makes written frames durable.

@@ -10,6 +10,7 @@ import (
 	"blockdesk/catalog"
 	"blockdesk/engine"
 	"blockdesk/httpgw/admin"
+	"blockdesk/persist"
 	"blockdesk/service/metrics"
 	"blockdesk/settle/broadcast"
 )
@@ -40,8 +41,11 @@ func (s *Service) adminOptions() admin.Options {
 			{Name: "mirror_store", Err: s.storage.Mirror.Failed},
 			{Name: "feed", Err: s.feedReady},
 			{Name: "disk", Err: func() error {
-				if h := s.storage.Journal.Health(); h.DiskLow {
+				switch h := s.storage.Journal.Health(); h.Disk {
+				case persist.DiskLow:
 					return fmt.Errorf("%d %% of the disk free, below journal.disk_low_percent: only cancels are admitted", h.FreePercent)
+				case persist.DiskCritical:
+					return fmt.Errorf("%d %% of the disk free, below journal.disk_critical_percent: only cancels are admitted, no backups", h.FreePercent)
 				}
 				return nil
 			}},
@@ -129,6 +133,9 @@ func (s *Service) collectors() []prometheus.Collector {
 	}
 	if s.publication != nil {
 		all = append(all, s.publication.collector())
+	}
+	if s.storage.Sizes != nil {
+		all = append(all, metrics.Sizes(s.storage.Sizes))
 	}
 	all = append(all, s.storage.Metrics...)
 	return append(all, s.http.Collectors()...)

@@ -31,6 +31,7 @@ type backups struct {
 
 	running sync.Mutex // held during a backup
 	mu      sync.Mutex
+	refused bool   // the disk is nearly full
 	pinned  uint64 // the stores are copied as of this Seq or later; 0 = no backup
 }
 
@@ -54,6 +55,19 @@ func (b *backups) pin(seq uint64) {
 	b.pinned = seq
 }
 
+// refuse, with true, refuses further backups, which might fill the disk of the data.
+func (b *backups) refuse(on bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refused = on
+}
+
+func (b *backups) isRefused() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refused
+}
+
 // wait returns when no backup is under way. No further backup begins.
 func (b *backups) wait() { b.running.Lock() }
 
@@ -71,14 +85,15 @@ func (b *backups) run(ctx context.Context, target string) (err error) {
 		return errors.New("another backup is in progress, or the service is stopping: try again later")
 	}
 	defer b.running.Unlock()
-	if b.storage.backupJournal == nil {
-		return admin.ErrBackupGroup
+	if b.isRefused() {
+		return admin.ErrBackupDisk
+	}
+	if b.storage.BackupNode != nil {
+		return b.storage.BackupNode(target)
 	}
 	b.pin(max(1, min(b.cursor(), b.floor())))
 	defer b.pin(0)
-	if err := makeEmpty(target); errors.Is(err, persist.ErrNotEmpty) {
-		return fmt.Errorf("%w: %w", admin.ErrBackupFolder, err)
-	} else if err != nil {
+	if err := MakeBackupFolder(target); err != nil {
 		return err
 	}
 	for folder, kv := range map[string]Store{FIXFolder: b.storage.FIX, deskFolder: b.storage.Desk, historyFolder: b.storage.History} {
@@ -177,14 +192,15 @@ func copyStore(ctx context.Context, log *slog.Logger, from Store, dir string) (e
 	return errors.Join(flush(), to.Sync())
 }
 
-// makeEmpty makes a folder, and fails if it is not empty.
-func makeEmpty(dir string) error {
+// MakeBackupFolder makes the folder of a backup, and fails if it is not empty. Errors:
+// admin.ErrBackupFolder, those of the disk.
+func MakeBackupFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	list, err := os.ReadDir(dir)
 	if err == nil && len(list) > 0 {
-		err = fmt.Errorf("%s: %w", dir, persist.ErrNotEmpty)
+		err = fmt.Errorf("%w: %s: %w", admin.ErrBackupFolder, dir, persist.ErrNotEmpty)
 	}
 	return err
 }

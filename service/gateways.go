@@ -43,9 +43,8 @@ func (s *Service) listenFIX() (err error) {
 	if s.settlement != nil {
 		uses.Settlement = s.settlement
 	}
-	var messages *messagelog.Log
 	if c.MessageLogDir != "" {
-		messages, err = messagelog.Open(messagelog.Options{
+		s.messages, err = messagelog.Open(messagelog.Options{
 			Dir: c.MessageLogDir, FileBytes: int64(c.MessageLogFileMiB) << 20, KeepFiles: c.MessageLogFiles, Logger: s.log,
 		})
 		if err != nil {
@@ -60,8 +59,8 @@ func (s *Service) listenFIX() (err error) {
 	}
 	s.fix, err = fixgw.New(fixgw.Options{Options: session.Options{
 		Address: s.cfg.Listen.FIX, Listen: s.o.Listen, TLS: s.o.Inputs.tls, CompID: c.CompID, Participants: s.o.Inputs.Participants,
-		Dictionary: s.o.Program.Dictionary, MaxSessions: c.MaxSessions, Rate: c.MessagesPerSecond, MessageLog: messages,
-		RollAt: roll, Prepared: s.o.Sessions, Leadership: s.leadershipFor(s.events.fix, nil), Logger: s.log,
+		Dictionary: s.o.Program.Dictionary, MaxSessions: c.MaxSessions, Rate: c.MessagesPerSecond, MessageLog: s.messages,
+		KeepMessages: c.KeepMessages, KeepFor: time.Duration(c.KeepDays) * 24 * time.Hour, RollAt: roll, Prepared: s.o.Sessions, Leadership: s.leadershipFor(s.events.fix, nil), Logger: s.log,
 	}, Group: s.cfg.GroupNumber(), Format1: s.storage.Format1}, fixEngine{s.eng, s.events.fix}, s.storage.FIX, uses, s.set)
 	return err
 }

@@ -40,7 +40,7 @@ func writeDemoHistory(ctx context.Context, s *Service) error {
 	started := time.Now()
 	o := s.journalOptions()
 	// A sync for each of thousands of steps would take minutes; Close makes all durable.
-	o.Dir, o.Mode, o.Interval, o.DiskLow, o.Logger = folder, persist.Interval, time.Second, nil, slog.New(slog.DiscardHandler)
+	o.Dir, o.Mode, o.Interval, o.DiskChanged, o.Logger = folder, persist.Interval, time.Second, nil, slog.New(slog.DiscardHandler)
 	journal, err := persist.Open(o)
 	if err != nil {
 		return err

@@ -117,7 +117,10 @@ func (s *Service) connect() (err error) {
 		return err
 	}
 	const day = 24 * time.Hour
-	keep := archive.Options{KeepTrades: time.Duration(s.cfg.History.TradesDays) * day, KeepMinutes: time.Duration(s.cfg.History.MinutesDays) * day}
+	keep := archive.Options{
+		KeepTrades: time.Duration(s.cfg.History.TradesDays) * day, KeepMinutes: time.Duration(s.cfg.History.MinutesDays) * day,
+		MaxTradeBytes: uint64(s.cfg.History.MaxMiB) << 20,
+	}
 	if s.history, err = archive.New(keep, s.storage.History); err != nil {
 		return fmt.Errorf("history store: %w", err)
 	}
@@ -285,8 +288,10 @@ func (s *Service) journalOptions() persist.Options {
 	return persist.Options{
 		Mode: mode, Interval: s.cfg.Interval(),
 		SnapshotEvery: s.cfg.Journal.SnapshotEvery, KeepSnapshots: s.cfg.Journal.KeepSnapshots,
-		DiskLowPercent: s.cfg.Journal.DiskLowPercent,
-		State:          s.cfg.StateOptions(), Logger: s.log, DiskLow: s.admission.diskLow, Progress: s.o.Replaying,
+		MaxBytes: uint64(s.cfg.Journal.MaxMiB) << 20, ReserveBytes: uint64(s.cfg.Journal.DiskReserveMiB) << 20,
+		DiskShedPercent: s.cfg.Journal.DiskShedPercent, DiskLowPercent: s.cfg.Journal.DiskLowPercent,
+		DiskCriticalPercent: s.cfg.Journal.DiskCriticalPercent, DiskChanged: s.DiskChanged,
+		State: s.cfg.StateOptions(), Logger: s.log, Progress: s.o.Replaying,
 	}
 }
 

@@ -29,10 +29,12 @@ import (
 	"blockdesk/feed"
 	"blockdesk/feed/archive"
 	"blockdesk/fixgw"
+	"blockdesk/fixgw/messagelog"
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/admin"
 	"blockdesk/internal/clock"
 	"blockdesk/market"
+	"blockdesk/persist"
 	"blockdesk/service/config"
 	"blockdesk/service/demo"
 	"blockdesk/service/operator"
@@ -56,6 +58,7 @@ type Service struct {
 	feed        *feed.Feed
 	desk        *desk.Desk
 	history     *archive.Archive
+	messages    *messagelog.Log // nil: none is kept
 	fix         *fixgw.Gateway
 	http        *httpgw.Gateway
 	admin       *admin.Server
@@ -300,8 +303,13 @@ func (s *Service) runStores(ctx context.Context, stop context.CancelCauseFunc) (
 	}
 }
 
-// DiskLow lets only cancels in while the disk is nearly full.
-func (s *Service) DiskLow(low bool) { s.admission.diskLow(low) }
+// DiskChanged applies a level of free disk space. Any goroutine, from Open on.
+func (s *Service) DiskChanged(level persist.DiskLevel) {
+	s.history.Shed(level >= persist.DiskShed)
+	s.admission.diskLow(level >= persist.DiskLow)
+	s.messages.Pause(level >= persist.DiskCritical)
+	s.backups.refuse(level >= persist.DiskCritical)
+}
 
 // Close closes what is open. Call it after Run has returned, or without Run.
 func (s *Service) Close() error {

@@ -33,13 +33,18 @@ type Storage struct {
 	Metrics []prometheus.Collector
 	Leading *Leading
 	Cluster admin.Cluster
+	// Sizes returns the bytes that the journal and the stores take on the disk, by name; nil:
+	// unknown.
+	Sizes func() map[string]uint64
 	// Format1 says that the group's log has the format of release 0.1.0: an upgrade is not
 	// finalized.
 	Format1 bool
 
 	FIX, Desk, History, Settlement, Mirror Store
 
-	// backupJournal copies the journal into a folder; nil: the journal cannot be copied.
+	// BackupNode backs up a node of a group into a folder; nil on a single node.
+	BackupNode func(target string) error
+	// backupJournal copies a single node's journal into a folder.
 	backupJournal func(target string, progress func(done, total uint64)) error
 
 	// tasks run for as long as anything writes; close comes after them.
@@ -122,6 +127,13 @@ func openStorage(dir string, o persist.Options, log *slog.Logger) (*Storage, err
 	closeStores := s.close
 	s.close = func() error { return errors.Join(journal.Close(), closeStores()) }
 	s.Journal, s.backupJournal = journal, journal.Backup
+	s.Sizes = func() map[string]uint64 {
+		sizes := map[string]uint64{JournalFolder: journal.DiskBytes()}
+		for _, store := range s.stores() {
+			sizes[store.folder] = (*store.into).(*persist.KV).DiskBytes() // openStores made it
+		}
+		return sizes
+	}
 	s.tasks = append([]task.Task{{Name: "journal", Run: journal.Run}}, s.tasks...)
 	return s, nil
 }

@@ -80,6 +80,7 @@ func (o Benchmark) Run(ctx context.Context) (*bench.Report, error) {
 		{Name: "failover", Run: of(measureFailover)},
 		{Name: "groups", Run: of(measureGroups)},
 		{Name: "units", Run: of(measureUnits)},
+		{Name: "storage", Run: of(measureStorage)},
 	})
 }
 

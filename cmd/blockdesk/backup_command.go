@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"blockdesk/persist"
+	"blockdesk/persist/quorum"
 	"blockdesk/service"
+	"blockdesk/service/config"
 	"blockdesk/service/operator"
 )
 
@@ -23,7 +26,7 @@ func backupCommand(s *settings) *cobra.Command {
 			"itself and continues; this needs an operator's token, and FOLDER is on its machine. On the same\n" +
 			"disk parts of such a copy are hard links: move it to another disk. The operator's token is not\n" +
 			"copied. An interrupted backup of a stopped service leaves nothing behind; a running service\n" +
-			"finishes its backup.",
+			"finishes its backup. Of a group, any node that runs makes the backup.",
 		Example: "  blockdesk backup backups/today",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.load()
@@ -34,6 +37,9 @@ func backupCommand(s *settings) *cobra.Command {
 				return usagef("%s is in the data folder %s: a backup there would be lost with the data", args[0], cfg.DataDir)
 			}
 			if f.admin == "" && !isServed(cmd.Context(), cfg.DataDir) {
+				if exists(filepath.Join(cfg.DataDir, config.QuorumFolder)) {
+					return usagef("%s is the folder of a node that is stopped: back up on a node of its group that runs", cfg.DataDir)
+				}
 				return copyData(cmd, s, args[0], persist.BackupStopped, "backing up", "backed up to "+args[0])
 			}
 			target, err := filepath.Abs(args[0])
@@ -97,7 +103,9 @@ func restoreCommand(s *settings) *cobra.Command {
 		Use: "restore FOLDER", Args: cobra.ExactArgs(1), Short: "Create a data folder (--data) from a backup",
 		Long: "Create a data folder from the backup in FOLDER, and verify its journal. The data folder (--data)\n" +
 			"must not have data yet; the backup is not changed. An interrupted restore leaves nothing behind.\n" +
-			"A service on the folder continues where the backup ends.",
+			"A service on the folder continues where the backup ends. The backup of a group is restored with\n" +
+			"the configuration of a node (journal: raft), on every node of its peers before one starts: they\n" +
+			"are the voters, whatever the nodes were that made the backup.",
 		Example: "  blockdesk restore backups/today --data data-restored",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg, err := s.load()
@@ -105,11 +113,41 @@ func restoreCommand(s *settings) *cobra.Command {
 				return err
 			}
 			target := cfg.DataDir
+			if of := filepath.Join(args[0], config.QuorumFolder); cfg.Clustered() || exists(of) {
+				return restoreNode(cmd, s, &cfg, of)
+			}
 			from := *s
 			from.data = args[0]
 			return copyData(cmd, &from, target, persist.Restore, "restoring", "restored into "+target)
 		},
 	}
+}
+
+// restoreNode makes the folder of a group's node from the backup of a group.
+func restoreNode(cmd *cobra.Command, s *settings, cfg *config.Config, from string) error {
+	switch {
+	case !cfg.Clustered():
+		return usagef("%s is of a group: restore it with the configuration of a node (journal: raft, peers)", from)
+	case !exists(from):
+		return usagef("there is no %s: the configuration is that of a group's node, whose backup has it", from)
+	}
+	o, err := cfg.QuorumOptions(newLogger(cfg.Log, cmd.ErrOrStderr()))
+	if err != nil {
+		return err
+	}
+	b := s.newBar(cmd.ErrOrStderr(), "restoring", inTime)
+	err = b.run(func() error {
+		return quorum.Restore(quorum.RestoreOptions{From: from, To: o.Dir, Peers: o.Peers, State: o.State, Logger: o.Logger})
+	})
+	if err != nil {
+		return err
+	}
+	return s.print(cmd, map[string]any{"target": cfg.DataDir}, "restored into "+cfg.DataDir)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // copyData copies the data folder of s into target, with a bar for each step.

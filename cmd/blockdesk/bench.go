@@ -64,7 +64,7 @@ func benchCommand(s *settings) *cobra.Command {
 	flags.IntVar(&f.clients, "clients", 1000, "clients of the fan-out of bench ws")
 	flags.IntVar(&f.many, "many", 5000, "clients whose memory bench ws measures, and of its larger run with stalled ones")
 	flags.IntVar(&f.rounds, "rounds", 20, "rounds in turn of bench ws's feed and raw writes, and of bench cluster's groups")
-	flags.StringSliceVar(&f.parts, "part", nil, "parts of bench engine: flows, rings, pauses, scale; of bench ws: encode, fanout, idle, stalled, order; of bench cluster: ack, rate, lag, cost, failover, groups, units (default all)")
+	flags.StringSliceVar(&f.parts, "part", nil, "parts of bench engine: flows, rings, pauses, scale; of bench ws: encode, fanout, idle, stalled, order; of bench cluster: ack, rate, lag, cost, failover, groups, units, storage (default all)")
 	flags.IntVar(&f.orders, "orders", 20_000, "orders of bench fix")
 	flags.IntVar(&f.seconds, "seconds", 5, "seconds of load on each server for each kind of read of bench rest")
 	flags.IntVar(&f.flood, "flood", 60, "seconds at full speed against the default limits of bench rest")

@@ -152,8 +152,8 @@ func journalReport(cmd *cobra.Command, s *settings, alone func(persist.ToolOptio
 		return err
 	}
 	run := alone
-	if cfg.Clustered() {
-		o.Dir = filepath.Join(cfg.DataDir, config.QuorumFolder)
+	if node := filepath.Join(cfg.DataDir, config.QuorumFolder); cfg.Clustered() || exists(node) && !exists(o.Dir) {
+		o.Dir = node
 		run = func(o persist.ToolOptions) (persist.Report, error) {
 			return member(quorum.VerifyOptions{ToolOptions: o})
 		}

@@ -34,6 +34,7 @@ type Archive struct {
 
 	trades, commits atomic.Uint64
 	pruned          atomic.Int64 // time of the last prune, Unix ns
+	shedding        atomic.Bool
 }
 
 // Stats are the figures at one moment.
@@ -151,19 +152,32 @@ func (a *Archive) Candles(in market.InstrumentID, i Interval, before int64, limi
 	return out, err
 }
 
+// Shed, with true, keeps only the last 48 h of trades and of candles below an hour, from
+// the next SyncEvery on, until it is called with false: the disk is short of space. What
+// is deleted does not come back. Any goroutine.
+func (a *Archive) Shed(on bool) {
+	if a.shedding.Swap(on) != on && on {
+		a.pruned.Store(0) // at once
+	}
+}
+
 // prune deletes what is older than the options allow, once every PruneEvery.
 func (a *Archive) prune(now time.Time) error {
 	if now.Sub(time.Unix(0, a.pruned.Load())) < a.o.PruneEvery {
 		return nil
 	}
 	a.pruned.Store(now.UnixNano())
+	keepTrades, keepMinutes := a.o.KeepTrades, a.o.KeepMinutes
+	if a.shedding.Load() {
+		keepTrades, keepMinutes = leastKept, leastKept
+	}
 	list, err := a.instruments()
 	if err != nil {
 		return err
 	}
 	batch := &a.follower.batch
 	for _, in := range list {
-		oldest, err := a.firstSince(in, now.Add(-a.o.KeepTrades).UnixNano())
+		oldest, err := a.oldestKept(in, now, keepTrades)
 		if err != nil {
 			return err
 		}
@@ -171,7 +185,7 @@ func (a *Archive) prune(now time.Time) error {
 			batch.DeleteRange(tradeKey(nil, in, oldest-1), tradesEnd(in))
 		}
 		for i := Minute1; i < Hour1; i++ {
-			edge := i.openTime(now.Add(-a.o.KeepMinutes).UnixNano())
+			edge := i.openTime(now.Add(-keepMinutes).UnixNano())
 			if edge > 0 {
 				batch.DeleteRange(candleKey(nil, in, i, edge-1), candlesEnd(in, i))
 			}
@@ -182,6 +196,19 @@ func (a *Archive) prune(now time.Time) error {
 		return nil
 	}
 	return a.follower.commit(false)
+}
+
+// oldestKept returns the id of the oldest trade of an instrument to keep: those of the time
+// keep, and of those no more than MaxTradeBytes allows. TradeIDs count the trades of all
+// instruments, so the newest trades have the highest ids.
+func (a *Archive) oldestKept(in market.InstrumentID, now time.Time, keep time.Duration) (market.TradeID, error) {
+	oldest, err := a.firstSince(in, now.Add(-keep).UnixNano())
+	trades := market.TradeID(a.o.MaxTradeBytes / (tradeKeySize + mirroredSize))
+	if err != nil || a.o.MaxTradeBytes == 0 || a.follower.cursor.trade < oldest+trades {
+		return oldest, err
+	}
+	least, err := a.firstSince(in, now.Add(-leastKept).UnixNano())
+	return max(oldest, min(least, a.follower.cursor.trade-trades+1)), err
 }
 
 // instruments returns the instruments with trades, in order.

@@ -449,6 +449,61 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// TestShed: on a disk that is short of space only the last 48 hours stay, whatever the
+// options allow.
+func TestShed(t *testing.T) {
+	a := open(t, kvtest.New(), Options{})
+	var events []event.Event
+	for n := range 10 * 24 {
+		events = append(events, trade(uint64(n+1), market.TradeID(n+1), 0, begin+int64(n)*int64(time.Hour), 3, 1))
+	}
+	end := time.Unix(0, events[len(events)-1].At)
+	if err := errors.Join(a.Replay(events), a.Start(240), a.prune(end)); err != nil {
+		t.Fatal(err)
+	}
+	count := func(want int) {
+		t.Helper()
+		trades, err := a.Trades(0, 0, MaxTrades)
+		minutes, err2 := a.Candles(0, Minute1, 0, MaxCandles)
+		hours, err3 := a.Candles(0, Hour1, 0, MaxCandles)
+		if err := errors.Join(err, err2, err3); err != nil || len(trades) != want || len(minutes) != want || len(hours) != 240 {
+			t.Errorf("%v: %d trades, %d minutes, %d hours; want %d trades", err, len(trades), len(minutes), len(hours), want)
+		}
+	}
+	count(240)
+	a.Shed(true)
+	if err := a.prune(end); err != nil { // within PruneEvery
+		t.Fatal(err)
+	}
+	count(49)
+	a.Shed(false)
+	if err := a.prune(end.Add(2 * time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	count(49)
+}
+
+// TestMaxTradeBytes: the oldest trades make room for newer ones, but for those of the last
+// 48 hours. TradeIDs are of all instruments.
+func TestMaxTradeBytes(t *testing.T) {
+	var events []event.Event
+	for n := range 10 * 24 {
+		events = append(events, trade(uint64(n+1), market.TradeID(n+1), market.InstrumentID(n%2), begin+int64(n)*int64(time.Hour), 3, 1))
+	}
+	end := time.Unix(0, events[len(events)-1].At)
+	for _, c := range []struct{ fits, want int }{{0, 240}, {500, 240}, {100, 100}, {10, 49}} {
+		a := open(t, kvtest.New(), Options{MaxTradeBytes: uint64(c.fits * (tradeKeySize + mirroredSize))})
+		if err := errors.Join(a.Replay(events), a.Start(240), a.prune(end)); err != nil {
+			t.Fatal(err)
+		}
+		even, err := a.Trades(0, 0, MaxTrades)
+		odd, err2 := a.Trades(1, 0, MaxTrades)
+		if err := errors.Join(err, err2); err != nil || len(even)+len(odd) != c.want {
+			t.Errorf("room for %d: %v: %d trades, want %d", c.fits, err, len(even)+len(odd), c.want)
+		}
+	}
+}
+
 // tape is a Consumer of the events that a test sends to it.
 type tape struct {
 	events chan []event.Event

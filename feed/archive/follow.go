@@ -104,6 +104,9 @@ func (f *follower) run(ctx context.Context, c projection.Consumer) error {
 		if err := f.commitDue(); err != nil {
 			return err
 		}
+		if err := f.archive.prune(f.archive.o.Now()); err != nil {
+			return err
+		}
 	}
 }
 
@@ -120,11 +123,7 @@ func (f *follower) commitDue() error {
 	if f.trades == 0 && (!f.moved && !f.unsynced || now.Sub(f.synced) < f.archive.o.SyncEvery) {
 		return nil
 	}
-	sync := now.Sub(f.synced) >= f.archive.o.SyncEvery
-	if err := f.commit(sync); err != nil {
-		return err
-	}
-	return f.archive.prune(f.archive.o.Now())
+	return f.commit(now.Sub(f.synced) >= f.archive.o.SyncEvery)
 }
 
 // apply applies one event. It skips a trade that is already stored.

@@ -13,6 +13,9 @@ type Options struct {
 	// KeepMinutes is how long candles below an hour are kept, at least 48 h. Default 90
 	// days. Longer candles are kept forever: 9,000 a year and instrument.
 	KeepMinutes time.Duration
+	// MaxTradeBytes bounds the trades, as their records: beyond it the oldest are deleted,
+	// those of the last 48 h aside. 0 = no bound.
+	MaxTradeBytes uint64
 	// SyncEvery bounds how long a commit stays unsynced. Default 1 s.
 	SyncEvery time.Duration
 	// PruneEvery is how often old records are deleted. Default 1 h.
@@ -24,7 +27,12 @@ type Options struct {
 	Now func() time.Time
 }
 
-const day = 24 * time.Hour
+const (
+	day = 24 * time.Hour
+	// leastKept is what is kept however short the space is: Reconcile rebuilds the current
+	// candles from up to a day of trades, and the day's figures need the day before.
+	leastKept = 2 * day
+)
 
 func (o Options) withDefaults() Options {
 	o.KeepTrades = cmp.Or(o.KeepTrades, 90*day)
@@ -45,9 +53,8 @@ func (o Options) Validate() error {
 		name      string
 		v, lo, hi time.Duration
 	}{
-		// Reconcile rebuilds the current candles from up to a day of trades.
-		{"KeepTrades", o.KeepTrades, 2 * day, 100 * 366 * day},
-		{"KeepMinutes", o.KeepMinutes, 2 * day, 100 * 366 * day},
+		{"KeepTrades", o.KeepTrades, leastKept, 100 * 366 * day},
+		{"KeepMinutes", o.KeepMinutes, leastKept, 100 * 366 * day},
 		{"SyncEvery", o.SyncEvery, time.Millisecond, time.Hour},
 		{"PruneEvery", o.PruneEvery, time.Millisecond, day},
 		{"DrainTimeout", o.DrainTimeout, time.Millisecond, time.Hour},

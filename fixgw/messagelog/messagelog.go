@@ -86,6 +86,7 @@ type Log struct {
 	options Options
 	wake    chan struct{} // capacity 1: buf or missed has changed
 	lost    atomic.Uint64
+	paused  atomic.Bool
 
 	mu     sync.Mutex
 	buf    []byte    // entries that wait, one after the other
@@ -132,7 +133,7 @@ func Open(o Options) (*Log, error) {
 // Record takes one or more whole messages, which it copies. Any goroutine.
 func (l *Log) Record(d wire.Direction, compID string, at time.Time, messages []byte) {
 	l.mu.Lock()
-	if len(l.buf)+entryHead+len(compID)+len(messages) > l.options.QueueBytes {
+	if l.paused.Load() || len(l.buf)+entryHead+len(compID)+len(messages) > l.options.QueueBytes {
 		if l.missed == 0 {
 			l.since = at
 		}
@@ -149,6 +150,14 @@ func (l *Log) Record(d wire.Direction, compID string, at time.Time, messages []b
 	select {
 	case l.wake <- struct{}{}:
 	default:
+	}
+}
+
+// Pause, with true, loses further messages, and counts them, until it is called with
+// false: the disk is nearly full. A nil log does nothing. Any goroutine.
+func (l *Log) Pause(on bool) {
+	if l != nil {
+		l.paused.Store(on)
 	}
 }
 

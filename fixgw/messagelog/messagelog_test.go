@@ -234,3 +234,20 @@ func TestMessageLogOptions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPause: a log that is paused loses messages, and says how many.
+func TestPause(t *testing.T) {
+	(*Log)(nil).Pause(true)
+	dir := t.TempDir()
+	l := openLog(t, Options{Dir: dir})
+	at := time.Unix(1_790_000_000, 0)
+	for n := range 5 {
+		l.Pause(n == 1 || n == 2)
+		l.Record(wire.Received, "MM", at, framed("D", fmt.Sprintf("11=%d|", n)))
+	}
+	drain(t, l)
+	lines, _ := logLines(t, dir)
+	if l.Lost() != 2 || len(lines) != 4 || !strings.Contains(strings.Join(lines, " "), "lost 2") {
+		t.Errorf("%d lost: %q", l.Lost(), lines)
+	}
+}

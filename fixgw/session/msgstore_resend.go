@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"time"
 
 	"blockdesk/fixgw/wire"
 )
@@ -67,6 +68,37 @@ func (s *MessageStore) IterateMessages(beginSeqNum, endSeqNum int, f func([]byte
 		return f(heartbeat(end))
 	}
 	return nil
+}
+
+// dropBefore deletes the kept messages that were sent before a time. They are ascending in
+// their numbers and, by our clock, in their times.
+func (s *MessageStore) dropBefore(at time.Time) error {
+	s.mu.Lock()
+	from, next := s.pruned, s.sender
+	s.mu.Unlock()
+	limit := []byte(at.UTC().Format("20060102-15:04:05")) // as SendingTime begins
+	to := from
+	err := s.store.Scan(messageKey(nil, s.session, from), messageKey(nil, s.session, next), func(key, value []byte) bool {
+		_, sent, found := bytes.Cut(value, []byte("\x0152="))
+		if found && bytes.Compare(sent[:min(len(sent), len(limit))], limit) >= 0 {
+			return false
+		}
+		to = messageNumber(key) + 1
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("session %d: %w", s.session, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if to <= s.pruned || to > s.sender { // pruned or reset meanwhile
+		return s.failed
+	}
+	s.pruned = to
+	s.skipped, s.skippedUnsaved = s.skipped.from(to), s.skippedUnsaved || len(s.skipped) > 0
+	return s.commit(false, func(_ func(key, value []byte), deleteRange func(lo, hi []byte)) {
+		deleteRange(messageKey(nil, s.session, from), messageKey(nil, s.session, to))
+	})
 }
 
 func messageNumber(key []byte) uint64 { return binary.BigEndian.Uint64(key[len(key)-8:]) }

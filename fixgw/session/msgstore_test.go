@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/quickfixgo/quickfix"
 	"pgregory.net/rapid"
@@ -207,6 +208,37 @@ func TestOldMessagesAreDeleted(t *testing.T) {
 	disk.Scan([]byte{keyMessage}, []byte{keyMessage + 1}, func(_, _ []byte) bool { count++; return true })
 	if count < 100 || count > 100+pruneStep {
 		t.Errorf("%d messages are kept, want 100 to %d", count, 100+pruneStep)
+	}
+}
+
+// TestMessagesAreDeletedByAge: what is too old goes, whatever the client has fetched, and
+// the numbers stay.
+func TestMessagesAreDeletedByAge(t *testing.T) {
+	t.Parallel()
+	disk := kvtest.New()
+	s := openStore(t, disk, storeOptions(nil))
+	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for n := range 5 {
+		seq := s.NextSenderMsgSeqNum()
+		sent := begin.Add(time.Duration(n) * 24 * time.Hour).Format("20060102-15:04:05.000")
+		if err := s.SaveMessageAndIncrNextSenderMsgSeqNum(seq, wiretest.Message(fmt.Sprintf("35=8|34=%d|52=%s|", seq, sent))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		before time.Time
+		want   string
+	}{{begin, "81 82 83 84 85"}, {begin.Add(time.Second), "82 83 84 85"}, {begin.Add(72 * time.Hour), "84 85"}, {begin.Add(1000 * time.Hour), "05"}} {
+		if err := s.dropBefore(c.before); err != nil {
+			t.Fatal(err)
+		}
+		if got := numbersOf(t, s, 1, 5); got != c.want {
+			t.Errorf("before %s: %q, want %q", c.before, got, c.want)
+		}
+	}
+	again := openStore(t, disk, storeOptions(nil))
+	if seq := sendOne(t, again, "8"); seq < 6 {
+		t.Errorf("the next number is %d", seq)
 	}
 }
 

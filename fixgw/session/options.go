@@ -61,6 +61,8 @@ type Options struct {
 
 	MaxReplay    int // messages replayed for one ResendRequest
 	KeepMessages int // outgoing numbers whose messages are kept
+	// KeepFor is how long sent messages are kept, by their SendingTime; 0 = however old.
+	KeepFor time.Duration
 	// RollAt is the time of day, from 00:00 UTC, at which the numbers of all sessions begin at 1
 	// again; 0 = never.
 	RollAt      time.Duration
@@ -156,6 +158,9 @@ func (o Options) Validate() error {
 		AtMostHour("flush_timeout", o.FlushTimeout),
 		AtMostHour("gap_timeout", o.GapTimeout),
 	)
+	if err == nil && o.KeepFor < 0 {
+		err = fmt.Errorf("fix: keep_for %s: must not be negative", o.KeepFor)
+	}
 	if err == nil && (o.RollAt < 0 || o.RollAt > 24*time.Hour) {
 		err = fmt.Errorf("fix: roll_at %s: must be 0 to 24h", o.RollAt)
 	}

@@ -134,6 +134,20 @@ func (v *Server) SaveMessages() error {
 	return nil
 }
 
+// DropOld deletes the sent messages that are older than Options.KeepFor.
+func (v *Server) DropOld() error {
+	if v.options.KeepFor == 0 {
+		return nil
+	}
+	before := v.options.Now().Add(-v.options.KeepFor)
+	for _, s := range v.All() {
+		if err := s.Messages.dropBefore(before); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Serve runs each connection that the listener accepts, until the listener is closed. One
 // goroutine writes. Another reads the Logon and, once it is authenticated, gives the connection
 // to quickfix, which reads the rest.

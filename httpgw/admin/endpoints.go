@@ -86,8 +86,8 @@ type Operations struct {
 	Status StatusSources // of /desk/status
 	Tokens Tokens        // /desk/tokens
 	FIX    FIX           // /desk/fix
-	// Cluster serves /cluster and /desk/cluster. A standby has only Cluster and no Backup;
-	// its other paths answer with the leader.
+	// Cluster serves /cluster and /desk/cluster. A standby has only Cluster and Backup; its
+	// other paths answer with the leader.
 	Cluster Cluster
 	Now     func() int64 // Unix nanoseconds; default: the system's clock
 }
@@ -110,7 +110,7 @@ func (o *Operations) validate() error {
 }
 
 // standsBy reports whether this node is a standby.
-func (o *Operations) standsBy() bool { return o.Cluster != nil && o.Backup == nil }
+func (o *Operations) standsBy() bool { return o.Cluster != nil && o.Instruments == nil }
 
 // endpoints serves the operators' endpoints.
 type endpoints struct {
@@ -445,7 +445,7 @@ func (c *call) key() (rfq.IdempotencyKey, *wire.Problem) {
 
 // Errors of Operations.Backup that have an answer of their own.
 var (
-	ErrBackupGroup  = errors.New("a running node of a group cannot be backed up: stop a node that does not lead and copy its data folder")
+	ErrBackupDisk   = errors.New("the disk of the data is nearly full (journal.disk_critical_percent): make room first")
 	ErrBackupFolder = errors.New("the folder of a backup must be empty or missing")
 )
 
@@ -468,10 +468,10 @@ func (p *endpoints) makeBackup(c *call, in *backupBody) (any, *wire.Problem) {
 	}
 	defer func() { <-p.backup }()
 	switch err := p.backupTo(c.Context(), in.To); {
-	case errors.Is(err, ErrBackupGroup):
+	case errors.Is(err, ErrBackupDisk):
 		return nil, &wire.Problem{
-			Status: http.StatusConflict, Code: codeClusterState, Reason: "group_node",
-			Text: "A running node of a group cannot be backed up. Stop a node that does not lead and copy its data folder: docs/cluster.md, Back up.",
+			Status: http.StatusServiceUnavailable, Code: wire.CodeReadOnly, Reason: "disk_critical",
+			Text: "The disk of the data is nearly full, below journal.disk_critical_percent. Make room first.",
 		}
 	case errors.Is(err, ErrBackupFolder):
 		return nil, invalidOperatorField("to", "must be an empty or missing folder on the service's machine")

@@ -429,7 +429,7 @@ func TestOperatorBackup(t *testing.T) {
 		err    error
 		status int
 		want   string
-	}{{ErrBackupGroup, 409, "group_node"}, {ErrBackupFolder, 400, "empty or missing folder"}} {
+	}{{ErrBackupDisk, 503, "disk_critical"}, {ErrBackupFolder, 400, "empty or missing folder"}} {
 		rig.failing = errors.Join(errors.New("somewhere"), c.err)
 		if w := rig.send("POST", "/desk/backup", `{"to":"/a/b"}`, annToken); w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%v: %d %s", c.err, w.Code, w.Body)

@@ -67,7 +67,7 @@ func (n *Node) Health() persist.Health {
 		Mode: persist.Quorum, Failed: n.Failed(),
 		Appended: at.Last(), Durable: at.Last(), HighWaterMark: at.Last(), Epoch: at.Epoch,
 	}
-	h.DiskLow, h.FreePercent = n.disk.Read()
+	h.Disk, h.FreePercent = n.disk.Read()
 	if snap := n.snapshotStatus.newest.Load(); snap != nil {
 		h.SnapshotSeq = snap.Last()
 	}
@@ -76,6 +76,12 @@ func (n *Node) Health() persist.Health {
 	}
 	h.SnapshotBehind = h.Durable - min(n.standby.seq.Load(), h.Durable)
 	return h
+}
+
+// DiskBytes returns what the log and this node's copy of the stores take, without raft's
+// snapshots. It waits for no disk. Any goroutine.
+func (n *Node) DiskBytes() map[string]uint64 {
+	return map[string]uint64{"journal": n.log.DiskBytes(), "group": n.local.kv.DiskBytes()}
 }
 
 // Ready returns nil while this node is a member, knows a leader, and has applied all

@@ -25,25 +25,25 @@ func (d smallDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 // TestDiskLow: a node reports a full disk as a store does, also while it leads.
 func TestDiskLow(t *testing.T) {
 	t.Parallel()
-	reported := make(chan bool, 10)
+	reported := make(chan persist.DiskLevel, 10)
 	var free atomic.Int64
 	free.Store(9)
 	c := newCluster(t, 1, func(o *Options) {
 		o.FS = smallDisk{o.FS, &free}
-		o.DiskEvery, o.DiskLow = persist.MinInterval, func(low bool) { reported <- low }
+		o.DiskEvery, o.DiskChanged = persist.MinInterval, func(level persist.DiskLevel) { reported <- level }
 	})
-	if low := <-reported; !low {
-		t.Error("9 % free is enough")
+	if level := <-reported; level != persist.DiskLow {
+		t.Errorf("9 %% free: %s", level)
 	}
 	_, term := c.lead()
-	if h := term.Health(); !h.DiskLow || h.FreePercent != 9 || h.Failed != nil {
+	if h := term.Health(); h.Disk != persist.DiskLow || h.FreePercent != 9 || h.Failed != nil {
 		t.Errorf("the health of a new leader on a low disk: %+v", h)
 	}
 	free.Store(10)
-	if low := <-reported; low {
-		t.Error("10 % free is not enough")
+	if level := <-reported; level != persist.DiskShed {
+		t.Errorf("10 %% free: %s", level)
 	}
-	if h := term.Health(); h.DiskLow || h.FreePercent != 10 {
+	if h := term.Health(); h.Disk != persist.DiskShed || h.FreePercent != 10 {
 		t.Errorf("with room again: %+v", h)
 	}
 }

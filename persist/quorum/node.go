@@ -83,6 +83,7 @@ func Open(o Options) (*Node, error) {
 }
 
 func (n *Node) open() (err error) {
+	persist.ReleaseReserve(n.o.diskWatch())
 	n.log, err = persist.OpenEntryLog(persist.EntryLogOptions{
 		Dir: n.o.path(logFolder), FS: n.o.FS, MemTableBytes: n.o.MemTableBytes, SpareLogs: n.o.SpareLogs, Logger: n.o.Logger,
 		Advice: DamageAdvice,

@@ -82,11 +82,14 @@ type Options struct {
 	TailEvents int
 	// MemTableBytes and SpareLogs are persist.Options'.
 	MemTableBytes, SpareLogs int
-	// DiskEvery, DiskLowPercent and DiskLow are persist.Options'. DiskLow is called in
-	// any role, so a caller that starts an engine on a Term also checks Node.Health.
-	DiskEvery      time.Duration
-	DiskLowPercent int
-	DiskLow        func(low bool)
+	// DiskEvery, the limits of free space and DiskChanged are persist.Options'.
+	// DiskChanged is called in any role, so a caller that starts an engine on a Term also
+	// checks Node.Health.
+	DiskEvery                                            time.Duration
+	DiskShedPercent, DiskLowPercent, DiskCriticalPercent int
+	DiskChanged                                          func(persist.DiskLevel)
+	// ReserveBytes is persist.Options'.
+	ReserveBytes uint64
 	// State configures replicas.
 	State engine.StateOptions
 	// Logger is slog's default by default.
@@ -144,7 +147,8 @@ func (o *Options) Validate() error {
 // diskWatch returns the options of the disk watch.
 func (o *Options) diskWatch() persist.Options {
 	return persist.Options{
-		Dir: o.Dir, FS: o.FS, DiskEvery: o.DiskEvery, DiskLowPercent: o.DiskLowPercent, DiskLow: o.DiskLow, Logger: o.Logger,
+		Dir: o.Dir, FS: o.FS, DiskEvery: o.DiskEvery, DiskShedPercent: o.DiskShedPercent, DiskLowPercent: o.DiskLowPercent,
+		DiskCriticalPercent: o.DiskCriticalPercent, DiskChanged: o.DiskChanged, ReserveBytes: o.ReserveBytes, Logger: o.Logger,
 	}
 }
 

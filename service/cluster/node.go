@@ -21,6 +21,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +32,7 @@ import (
 	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/session"
 	"blockdesk/httpgw/admin"
+	"blockdesk/persist"
 	"blockdesk/persist/leadership"
 	"blockdesk/persist/quorum"
 	"blockdesk/service"
@@ -96,9 +99,9 @@ func (m *Node) open(disk func(*quorum.Options)) error {
 	if m.program, err = program.Read(m.log); err != nil {
 		return err
 	}
-	options.DiskLow = func(low bool) {
+	options.DiskChanged = func(level persist.DiskLevel) {
 		if s := m.service.Load(); s != nil {
-			s.DiskLow(low)
+			s.DiskChanged(level)
 		}
 	}
 	if m.node, err = quorum.Open(options); err != nil {
@@ -209,7 +212,7 @@ func (m *Node) leader() leadership.Leader {
 func (m *Node) standbyAdmin() admin.Options {
 	return admin.Options{
 		Addr: m.cfg.Listen.Admin, Listen: m.pool.Listen, Logger: m.log,
-		Operate: &admin.Operations{Operators: m.operators, Cluster: groupAdmin{m}},
+		Operate: &admin.Operations{Operators: m.operators, Cluster: groupAdmin{m}, Backup: m.backup},
 		Live:    m.node.Failed,
 		Ready: []admin.Check{
 			{Name: "node", Err: m.node.Failed},
@@ -273,7 +276,7 @@ func (m *Node) serve(ctx context.Context, term *quorum.Term, began time.Time) (e
 		err = errors.Join(err, s.Close())
 	}()
 	m.service.Store(s)
-	s.DiskLow(term.Health().DiskLow) // later the raft node reports changes
+	s.DiskChanged(term.Health().Disk) // later the raft node reports changes
 	m.log.Info("serving as leader", "term", term.Number, "ready_ms", time.Since(began).Milliseconds())
 	return s.Run(ctx)
 }
@@ -294,10 +297,32 @@ func (m *Node) handOver(term *quorum.Term) {
 func (m *Node) storage(term *quorum.Term) *service.Storage {
 	g := service.NewStorage(func(name string) service.Store { return term.Store(name) })
 	g.Journal, g.Term, g.Metrics, g.Cluster = termJournal{term}, term.Number, m.collectors(), groupAdmin{m}
+	g.Sizes, g.BackupNode = m.node.DiskBytes, m.backupTo
 	g.Format1 = term.Format() == engine.Format1
 	g.Files = service.StoreFiles(term.Store("notes"))
 	g.Leading = &service.Leading{Leader: m.leader, Deposed: func() bool { return term.Err() != nil }, Confirm: term.VerifyLeader}
 	return g
+}
+
+// backup backs up this node while it stands by.
+func (m *Node) backup(_ context.Context, target string) error {
+	if m.node.Health().Disk >= persist.DiskCritical {
+		return admin.ErrBackupDisk
+	}
+	return m.backupTo(target)
+}
+
+// backupTo backs up this node into an empty or missing folder. A failed backup leaves an
+// empty one.
+func (m *Node) backupTo(target string) error {
+	if err := service.MakeBackupFolder(target); err != nil {
+		return err
+	}
+	folder := filepath.Join(target, config.QuorumFolder)
+	if err := m.node.Backup(folder); err != nil {
+		return errors.Join(err, os.RemoveAll(folder))
+	}
+	return nil
 }
 
 // termJournal implements service.Journal.

@@ -45,8 +45,9 @@ func (c *Config) QuorumOptions(log *slog.Logger) (quorum.Options, error) {
 	o := quorum.Options{
 		ID: c.Cluster.ID, Dir: filepath.Join(c.DataDir, QuorumFolder), Bind: c.Cluster.Bind, Join: c.Cluster.Join,
 		Timeout: Millis(c.Cluster.TimeoutMS), KeepSnapshots: c.Journal.KeepSnapshots, State: c.StateOptions(), Logger: log,
-		DiskLowPercent: c.Journal.DiskLowPercent,
-		TailEvents:     max(quorum.MinTailEvents, 2*c.Engine.EgressSize),
+		DiskShedPercent: c.Journal.DiskShedPercent, DiskLowPercent: c.Journal.DiskLowPercent,
+		DiskCriticalPercent: c.Journal.DiskCriticalPercent, ReserveBytes: uint64(c.Journal.DiskReserveMiB) << 20,
+		TailEvents: max(quorum.MinTailEvents, 2*c.Engine.EgressSize),
 	}
 	for i := range c.Peers {
 		o.Peers = append(o.Peers, quorum.Peer{ID: c.Peers[i].ID, Address: c.Peers[i].Address})

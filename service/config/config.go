@@ -120,8 +120,12 @@ type Journal struct {
 	Kind          string `yaml:"kind" default:"pebble" words:"pebble,raft" about:"pebble: this node's own; raft: a group's. 'journal: raft' is short for it"`
 	SnapshotEvery uint64 `yaml:"snapshot_every" default:"1000000" unit:"commands" is:"own" about:"commands between snapshots of a single node"`
 	KeepSnapshots int    `yaml:"keep_snapshots" default:"3" range:"1 to 100" unit:"snapshots" is:"own" about:"newest snapshots to keep"`
-	// DiskLowPercent applies to a group's node too.
-	DiskLowPercent int `yaml:"disk_low_percent" default:"10" range:"1 to 99" unit:"%" is:"own" about:"less disk free: only cancels are admitted"`
+	MaxMiB        int    `yaml:"max_mib" default:"0" range:"0 to 16777216" unit:"MiB" is:"own" about:"commands that a single node keeps, beside its snapshots, which it takes earlier then; 0: no bound"`
+	// The free shares apply to a group's node too.
+	DiskShedPercent     int `yaml:"disk_shed_percent" default:"20" range:"1 to 99" unit:"%" is:"own" about:"less disk free: of trades and candles of minutes, only the last 48 hours are kept"`
+	DiskLowPercent      int `yaml:"disk_low_percent" default:"10" range:"1 to 99" unit:"%" is:"own" about:"less disk free: only cancels are admitted"`
+	DiskCriticalPercent int `yaml:"disk_critical_percent" default:"5" range:"1 to 99" unit:"%" is:"own" about:"less disk free: no backups, no FIX message log; at most disk_low_percent"`
+	DiskReserveMiB      int `yaml:"disk_reserve_mib" default:"64" range:"0 to 65536" unit:"MiB" is:"own" about:"a file that holds this much of the disk, deleted when less is free; 0: none"`
 }
 
 // UnmarshalYAML accepts `journal: raft` for `journal: {kind: raft}`.
@@ -181,6 +185,8 @@ type FIX struct {
 	ParticipantsFile  string `yaml:"participants_file" form:"file" is:"own" about:"read again when it changes"`
 	MaxSessions       int    `yaml:"max_sessions" default:"256" range:"1 to 10000" unit:"sessions" about:"open at once"`
 	MessagesPerSecond int    `yaml:"messages_per_second" default:"500" range:"1 to 1000000" unit:"messages/s" about:"rate of one session"`
+	KeepMessages      int    `yaml:"keep_messages" default:"100000" range:"1000 to 100000000" unit:"messages" about:"newest sent messages of a session to keep for a resend"`
+	KeepDays          int    `yaml:"keep_days" default:"0" range:"0 to 36500" unit:"days" about:"older messages are deleted, fetched or not; 0: any age"`
 	SequenceRoll      string `yaml:"sequence_roll" form:"time of day" about:"time of day, UTC, at which the numbers of all sessions begin at 1 again; empty: never"`
 	TLSCertFile       string `yaml:"tls_cert_file" form:"file" needs:"tls_key_file" is:"own" about:"PEM with the chain, read at the start; empty: no TLS"`
 	TLSKeyFile        string `yaml:"tls_key_file" form:"file" needs:"tls_cert_file" is:"own" about:"its key, PEM"`
@@ -200,6 +206,7 @@ type Feed struct {
 type History struct {
 	TradesDays  int `yaml:"trades_days" default:"90" range:"2 to 36500" unit:"days" about:"how long trades are kept"`
 	MinutesDays int `yaml:"minutes_days" default:"90" range:"2 to 36500" unit:"days" about:"how long candles of 1m, 5m and 15m are kept; longer ones: for ever"`
+	MaxMiB      int `yaml:"max_mib" default:"0" range:"0 to 16777216" unit:"MiB" about:"trades beyond this are deleted, the oldest first, but for the last 48 hours; 0: no bound"`
 }
 
 // HTTP configures the REST gateway.

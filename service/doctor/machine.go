@@ -81,7 +81,7 @@ func disk(c *config.Config) []Finding {
 	case err != nil:
 		space.State, space.Text = Problem, err.Error()
 	default:
-		space = judgeSpace(free, c.Journal.DiskLowPercent)
+		space = judgeSpace(free, c.Journal.DiskLowPercent, c.Journal.DiskShedPercent)
 	}
 	times, err := syncTimes(c.DataDir)
 	if err != nil {
@@ -90,16 +90,16 @@ func disk(c *config.Config) []Finding {
 	return []Finding{space, judgeSync(times, c.Durability.Mode)}
 }
 
-func judgeSpace(free, low int) Finding {
+func judgeSpace(free, low, shed int) Finding {
 	f := Finding{Check: "disk space", State: OK, Text: fmt.Sprintf("%d %% free", free)}
 	const do = "free some space, or move the data folder"
 	switch {
 	case free < low:
 		f.State, f.Do = Problem, do
 		f.Text += fmt.Sprintf(", below journal.disk_low_percent (%d): only cancels are admitted", low)
-	case free < 2*low:
+	case free < shed:
 		f.State, f.Do = Warning, do
-		f.Text += fmt.Sprintf("; below %d %% only cancels are admitted", low)
+		f.Text += fmt.Sprintf(", below journal.disk_shed_percent (%d): old market data is deleted; below %d %% only cancels are admitted", shed, low)
 	}
 	return f
 }

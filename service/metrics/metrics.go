@@ -75,10 +75,21 @@ func Journal(read func() persist.Health) prometheus.Collector {
 		Gauge("journal_epoch", "Starts of the journal. It rises with each restart.", func(h *persist.Health) float64 { return float64(h.Epoch) }).
 		Gauge("journal_failed", "1 after a failed journal write: read-only until a restart.", func(h *persist.Health) float64 { return admin.BoolValue(h.Failed != nil) }).
 		Gauge("disk_free_ratio", "Free share of the journal's disk.", func(h *persist.Health) float64 { return float64(h.FreePercent) / 100 }).
-		Gauge("disk_low", "1 while the disk is nearly full: only cancels are admitted.", func(h *persist.Health) float64 { return admin.BoolValue(h.DiskLow) }).
+		Gauge("disk_low", "1 while the disk is nearly full: only cancels are admitted.", func(h *persist.Health) float64 { return admin.BoolValue(h.Disk >= persist.DiskLow) }).
+		Gauge("disk_level", "How full the disk is: 1 well, 2 old market data is deleted, 3 only cancels are admitted, 4 also no backup and no FIX message log.", func(h *persist.Health) float64 { return float64(h.Disk) }).
 		Gauge("snapshot_seq", "Position of the newest snapshot.", func(h *persist.Health) float64 { return float64(h.SnapshotSeq) }).
 		Gauge("snapshot_behind_commands", "Commands of the journal not applied by the snapshot engine.", func(h *persist.Health) float64 { return float64(h.SnapshotBehind) }).
 		Gauge("snapshot_failed", "1 if the last snapshot failed: the journal grows.", func(h *persist.Health) float64 { return admin.BoolValue(h.SnapshotFailed != nil) })
+}
+
+// Sizes returns the metric of the space that the journal and the stores take.
+func Sizes(read func() map[string]uint64) prometheus.Collector {
+	return admin.NewFamily("blockdesk_store_bytes", "Space of the journal with its snapshots, or of a store, on the disk. A group's stores are one.", "store",
+		prometheus.GaugeValue, func(send func(string, float64)) {
+			for name, bytes := range read() {
+				send(name, float64(bytes))
+			}
+		})
 }
 
 // JournalWrites returns the metrics of writes to the journal.
