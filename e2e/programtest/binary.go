@@ -49,12 +49,16 @@ func NodeBinary(t testing.TB) string {
 // so that a disk that is nearly full of other things does not make them read-only.
 const DiskLowPercent = "BLOCKDESK_JOURNAL_DISK_LOW_PERCENT"
 
-// diskShedPercent is the same for market data, which such a disk would cut.
-const diskShedPercent = "BLOCKDESK_JOURNAL_DISK_SHED_PERCENT"
+// The same for market data, which such a disk would cut, and for the reserve, of which many
+// programs would take too much.
+const (
+	diskShedPercent = "BLOCKDESK_JOURNAL_DISK_SHED_PERCENT"
+	diskReserveMiB  = "BLOCKDESK_JOURNAL_DISK_RESERVE_MIB"
+)
 
 func pathOf(t testing.TB, path func() (string, error)) string {
 	t.Helper()
-	if err := errors.Join(os.Setenv(DiskLowPercent, "1"), os.Setenv(diskShedPercent, "1")); err != nil {
+	if err := errors.Join(os.Setenv(DiskLowPercent, "1"), os.Setenv(diskShedPercent, "1"), os.Setenv(diskReserveMiB, "0")); err != nil {
 		t.Fatal(err)
 	}
 	exe, err := path()

@@ -153,8 +153,8 @@ func (a *Archive) Candles(in market.InstrumentID, i Interval, before int64, limi
 }
 
 // Shed, with true, keeps only the last 48 h of trades and of candles below an hour, from
-// the next SyncEvery on, until it is called with false: the disk is short of space. What
-// is deleted does not come back. Any goroutine.
+// the next SyncEvery on, until it is called with false: the disk is short of space. Deleted
+// records do not come back. Any goroutine.
 func (a *Archive) Shed(on bool) {
 	if a.shedding.Swap(on) != on && on {
 		a.pruned.Store(0) // at once

@@ -14,6 +14,15 @@ import (
 // ErrNotReady says that the node should not be used.
 var ErrNotReady = errors.New("quorum: the node is not ready to serve")
 
+// DiskLevel is persist's: how full the disk is.
+type DiskLevel = persist.DiskLevel
+
+// The levels that a node's status and backups depend on.
+const (
+	DiskLow      = persist.DiskLow
+	DiskCritical = persist.DiskCritical
+)
+
 // MaxReadyLag is how many committed entries a ready node may not have applied yet.
 const MaxReadyLag = 1000
 

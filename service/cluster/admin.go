@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"blockdesk/httpgw/admin"
-	"blockdesk/persist"
 	"blockdesk/persist/quorum"
 	"blockdesk/service/program"
 )
@@ -22,7 +21,7 @@ func (d groupAdmin) Status() admin.ClusterStatus {
 		OK: true, ID: s.ID, Version: program.Version, UptimeS: int64(time.Since(m.started).Seconds()),
 		Role: roleWord(s.Role), Serves: m.service.Load() != nil, Failed: s.Failed != nil,
 		Term: s.Term, LogIndex: s.LastIndex, CommittedIndex: s.Committed, AppliedIndex: s.Applied,
-		ContactMS: max(-1, s.Contact.Milliseconds()), DiskFreePercent: health.FreePercent, DiskLow: health.Disk >= persist.DiskLow,
+		ContactMS: max(-1, s.Contact.Milliseconds()), DiskFreePercent: health.FreePercent, DiskLow: health.Disk >= quorum.DiskLow,
 		ConfigFingerprint: config.Whole, ConfigParts: config.Parts, ConfigDiffers: m.config.differing(),
 		Members: []admin.ClusterMember{},
 	}

@@ -32,7 +32,6 @@ import (
 	"blockdesk/fixgw/participants"
 	"blockdesk/fixgw/session"
 	"blockdesk/httpgw/admin"
-	"blockdesk/persist"
 	"blockdesk/persist/leadership"
 	"blockdesk/persist/quorum"
 	"blockdesk/service"
@@ -99,7 +98,7 @@ func (m *Node) open(disk func(*quorum.Options)) error {
 	if m.program, err = program.Read(m.log); err != nil {
 		return err
 	}
-	options.DiskChanged = func(level persist.DiskLevel) {
+	options.DiskChanged = func(level quorum.DiskLevel) {
 		if s := m.service.Load(); s != nil {
 			s.DiskChanged(level)
 		}
@@ -306,7 +305,7 @@ func (m *Node) storage(term *quorum.Term) *service.Storage {
 
 // backup backs up this node while it stands by.
 func (m *Node) backup(_ context.Context, target string) error {
-	if m.node.Health().Disk >= persist.DiskCritical {
+	if m.node.Health().Disk >= quorum.DiskCritical {
 		return admin.ErrBackupDisk
 	}
 	return m.backupTo(target)
