@@ -166,13 +166,17 @@ func (s *Service) dependencies() httpgw.Dependencies {
 	return d
 }
 
-// network returns the network on which trades execute: that of the nodes, or the
-// configured one before enough of them have answered; "" = unknown.
+// network returns the network on which trades execute: that of settlement's nodes, or else
+// of the mirror's, or the configured one before enough of them have answered; "" = unknown.
 func (s *Service) network() string {
-	if s.settlement != nil {
-		return cmp.Or(string(s.settlement.Network()), s.cfg.Chain.Network)
+	nodes := solana.Network("")
+	switch {
+	case s.settlement != nil:
+		nodes = s.settlement.Network()
+	case s.mirror != nil:
+		nodes = s.mirror.network.get()
 	}
-	return s.cfg.Chain.Network
+	return cmp.Or(string(nodes), s.cfg.Chain.Network)
 }
 
 // maxRefunds bounds the refunds that are summed up; more are only counted.
@@ -192,7 +196,7 @@ func (s *Service) facts() *catalog.Cache {
 	about.TokenListEdition = edition
 	return catalog.NewCache(func(at catalog.Time) *catalog.Input {
 		about := about
-		about.Network, about.NetworkUnknown = catalog.NetworkName(s.network()), s.settlement != nil && s.network() == ""
+		about.Network, about.NetworkUnknown = catalog.NetworkName(s.network()), (s.settlement != nil || s.mirror != nil) && s.network() == ""
 		in := &catalog.Input{
 			At: at, Service: about, URLs: s.http.URLs(), Tokens: tokens, Instruments: s.instruments,
 			Views: s.feed, History: s.history, Mirror: catalog.Mirror{Pairs: pairs}, DeskEnabled: s.cfg.RFQ.Enabled,

@@ -31,7 +31,10 @@ const chainWait = 30 * time.Second
 // a book of many megabytes does not delay settlement.
 type chainMirror struct {
 	*mirror.Service
-	chain *rpc.Client
+	chain   *rpc.Client
+	network nodesNetwork
+	every   time.Duration // between two readings
+	log     *slog.Logger
 }
 
 // openMirror makes the mirror on the recovered state; nil if no markets are mirrored.
@@ -57,7 +60,7 @@ func openMirror(c *config.Config, instruments []market.Instrument, eng *engine.E
 	client.MaxAnswer = mirrorAnswer
 	client.Timeout, client.AttemptTimeout = config.Millis(c.Chain.TimeoutMS), config.Millis(c.Chain.AttemptTimeoutMS)
 	client.ProbeEvery, client.BlockhashEvery = min(mirrorProbe, options.Every), noBlockhash
-	m := &chainMirror{}
+	m := &chainMirror{every: options.Every, log: log}
 	if m.chain, err = rpc.New(client); err != nil {
 		return nil, err
 	}
@@ -76,7 +79,8 @@ func openMirror(c *config.Config, instruments []market.Instrument, eng *engine.E
 
 // run starts the mirror's goroutines in a group. The instruments must be defined.
 func (m *chainMirror) run(ctx context.Context, group *errgroup.Group) {
-	task.Go(ctx, group, task.Task{Name: "mirror's nodes", Run: m.chain.Run}, task.Task{Name: "mirror", Run: m.Run})
+	task.Go(ctx, group, task.Task{Name: "mirror's nodes", Run: m.chain.Run}, task.Task{Name: "mirror", Run: m.Run},
+		task.Task{Name: "mirror's network", Run: func(ctx context.Context) error { return m.network.learn(ctx, m.chain, m.every, m.log) }})
 }
 
 // errNotMirrored means that every mirrored instrument is stale.

@@ -340,7 +340,7 @@ type PriceRule struct {
 }
 
 // Chain names the Solana nodes of settlement. Without any there is no settlement:
-// claims and DvP answer CHAIN_UNAVAILABLE, the rest works.
+// claims, DvP builds and submissions answer CHAIN_UNAVAILABLE, the rest works.
 type Chain struct {
 	// RPCURLs may hold secrets, so they are never shown: see upstreams.
 	RPCURLs          string `yaml:"rpc_urls" form:"nodes" is:"secret" about:"Solana nodes, the preferred first"`
