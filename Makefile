@@ -50,7 +50,7 @@ STRESS_TIMEOUT ?= 90m
 QUICK    := ./market/... ./engine/... ./internal/lint/... ./internal/await/... ./internal/solana/... ./settle/binding/... ./catalog/...
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser screenshots quick test test-all test-tools stress race crash adversary claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean
+.PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser screenshots quick test test-all test-tools stress race crash adversary newcomer claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -142,6 +142,9 @@ adversary: ## hostile buyers, a lying node and kills, ROUNDS (200) times, with a
 
 crash: ## crash the journal at 20,000 writes and syncs (make test tries 2,000)
 	BLOCKDESK_CRASH_POINTS=20000 $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestCrash$$' -v ./persist
+
+newcomer: ## walk README.md from a clean clone to a settled claim, and print the seconds of each step
+	$(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestNewcomer' -v ./e2e/docs
 
 claims: ## race 1,000,000 claims for a few tranches, in the engine and over REST (make test: fewer)
 	BLOCKDESK_CLAIMS=1000000 $(GO) test -count 1 -timeout 20m -run '^(TestClaimsRush|TestClaimsRace)$$' -v ./engine ./httpgw

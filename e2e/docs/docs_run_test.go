@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,11 +36,13 @@ type terminal struct {
 	mark   int
 	left   []*exec.Cmd // that go on until the terminal is closed
 	slept  bool        // the last line was a sleep
+	prefix []string    // the command that runs the shell; empty: none
 }
 
 // start starts the shell.
 func (t *terminal) start() error {
-	t.shell = exec.Command("/bin/sh")
+	command := append(slices.Clone(t.prefix), "/bin/sh")
+	t.shell = exec.Command(command[0], command[1:]...)
 	t.shell.Dir, t.shell.Env = t.dir, t.env
 	t.shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := t.shell.StdinPipe()

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,6 +25,10 @@ import (
 // npm's caches are empty, and everything is fetched.
 const newcomerCold = "BLOCKDESK_NEWCOMER"
 
+// stopwatchFile in the environment names a file to which the newcomers' steps are appended
+// with their seconds; .ci/run prints it. A busy machine is slow, so no test limits them.
+const stopwatchFile = "NEWCOMER_STOPWATCH"
+
 // The way from a repository to a settled claim: what README.md prints under these
 // headings, in at most so many commands.
 const newcomerCommands = 9
@@ -45,10 +50,46 @@ type newcomer struct {
 	base, admin string
 	printed     *growing // by the service
 	noNode      bool     // the machine has no Node
+	watch       *stopwatch
 }
 
-// A stranger clones the repository and types what README.md prints at its beginning:
-// his claim is settled on the local chain.
+// stopwatch notes how long each step of a walk takes.
+type stopwatch struct {
+	t           *testing.T
+	began, last time.Time
+	text        strings.Builder
+}
+
+func startStopwatch(t *testing.T) *stopwatch {
+	w := &stopwatch{t: t, began: time.Now(), last: time.Now()}
+	fmt.Fprintf(&w.text, "%s: seconds since the beginning, seconds of the step\n", t.Name())
+	t.Cleanup(func() {
+		t.Log(w.text.String())
+		name := os.Getenv(stopwatchFile)
+		if name == "" {
+			return
+		}
+		f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.WriteString(w.text.String())
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// lap ends a step.
+func (w *stopwatch) lap(step string) {
+	now := time.Now()
+	fmt.Fprintf(&w.text, "%8.1f %8.1f  %.100s\n", now.Sub(w.began).Seconds(), now.Sub(w.last).Seconds(), step)
+	w.last = now
+}
+
+// A stranger without privileges clones the repository and types what README.md prints at
+// its beginning: his claim is settled on the local chain.
 func TestNewcomer(t *testing.T) {
 	runtest.SkipUnderRace(t, "it runs a document's lines one after the other, which other tests race")
 	t.Parallel()
@@ -57,11 +98,11 @@ func TestNewcomer(t *testing.T) {
 	}
 	servicetest.LocalChain(t)
 	n := newNewcomer(t)
-	began := time.Now()
 	clone := fmt.Sprintf("git clone -q %s %s", programtest.Root(t), n.dir)
 	if out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", clone).CombinedOutput(); err != nil {
 		runtest.SkipMissing(t, fmt.Sprintf("repository to clone: %v\n%s", err, out), "git clone")
 	}
+	n.watch.lap("git clone")
 	commands := []string{clone, "cd blockdesk"}
 	text, err := os.ReadFile(filepath.Join(n.dir, "README.md"))
 	if err != nil {
@@ -69,7 +110,7 @@ func TestNewcomer(t *testing.T) {
 	}
 	lines := n.lines(string(text))
 	n.serve(lines[0].text)
-	t.Logf("%6.1fs: it is served", time.Since(began).Seconds())
+	n.watch.lap("make run: built, and the demo sells")
 	term := openNewcomersTerminal(n)
 	last := ""
 	for _, p := range lines[1:] {
@@ -77,13 +118,12 @@ func TestNewcomer(t *testing.T) {
 		if err != nil || status != 0 {
 			t.Fatalf("%v: %v, status %d\n%s\nbefore it: %s", p, err, status, out, last)
 		}
-		t.Logf("%6.1fs: %.60s", time.Since(began).Seconds(), p.text)
+		n.watch.lap(p.text)
 		last = out
 	}
 	for _, p := range lines {
 		commands = append(commands, p.text)
 	}
-	t.Logf("%d commands in %v", len(commands), time.Since(began).Round(time.Second))
 	if len(commands) > newcomerCommands {
 		t.Errorf("a newcomer needs %d commands", len(commands))
 	}
@@ -95,6 +135,7 @@ func TestNewcomer(t *testing.T) {
 		}
 		return out
 	}, func(out string) bool { return strings.Contains(out, `"state": "settled"`) })
+	n.watch.lap(fmt.Sprintf("the claim is settled, by %d commands", len(commands)))
 	n.isOnChain(last)
 }
 
@@ -109,12 +150,12 @@ func TestNewcomerWithoutNode(t *testing.T) {
 	n := newNewcomer(t)
 	n.noNode = true
 	n.env = append(n.env, "PATH="+pathWithoutNode(t), "GOPROXY=off", "GOTOOLCHAIN=local")
-	began := time.Now()
 	if out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", programtest.Root(t), n.dir).CombinedOutput(); err != nil {
 		runtest.SkipMissing(t, fmt.Sprintf("repository to clone: %v\n%s", err, out), "git clone")
 	}
+	n.watch.lap("git clone")
 	n.serve("make run")
-	t.Logf("%6.1fs from the clone to a served board", time.Since(began).Seconds())
+	n.watch.lap("make run: built, and the board is served")
 	if !strings.Contains(n.printed.String(), "unavailable: Node.js 20 or later is not in PATH: install it") {
 		t.Errorf("it does not say what is missing:\n%s", n.printed)
 	}
@@ -163,7 +204,7 @@ func pathWithoutNode(t *testing.T) string {
 
 func newNewcomer(t *testing.T) *newcomer {
 	t.Helper()
-	n := &newcomer{t: t, home: t.TempDir()}
+	n := &newcomer{t: t, home: t.TempDir(), watch: startStopwatch(t)}
 	n.dir = filepath.Join(n.home, "blockdesk")
 	port := map[string]string{}
 	for name, printed := range map[string]string{"BASE": "8080", "API": "8000", "WS": "8081", "FIX": "9878", "ADMIN": "8090", "CHAIN": "8899"} {
@@ -236,7 +277,8 @@ func (n *newcomer) serve(line string) {
 	n.t.Helper()
 	n.printed = &growing{more: make(chan struct{}, 1)}
 	printed := n.printed
-	cmd := exec.Command("/bin/sh", "-c", line)
+	command := append(unprivileged(n.t), "/bin/sh", "-c", line)
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = n.dir, n.env, printed, printed
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = runtest.HangTimeout
@@ -281,10 +323,19 @@ func (n *newcomer) serve(line string) {
 	}
 }
 
+// unprivileged returns the command that runs another one without any privilege of root,
+// for a test that root runs; nothing for other users.
+func unprivileged(t *testing.T) []string {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return []string{programtest.Tool(t, "setpriv"), "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"}
+}
+
 // openNewcomersTerminal opens the second terminal, in the clone.
 func openNewcomersTerminal(n *newcomer) *terminal {
 	n.t.Helper()
-	term := &terminal{dir: n.dir, env: n.env, places: n.places}
+	term := &terminal{dir: n.dir, env: n.env, places: n.places, prefix: unprivileged(n.t)}
 	if err := term.start(); err != nil {
 		n.t.Fatal(err)
 	}
