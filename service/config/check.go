@@ -148,12 +148,12 @@ func checkListenAddress(text string) error {
 
 // parseProxy parses an address or a prefix.
 func parseProxy(text string) (netip.Prefix, error) {
-	if strings.Contains(text, "/") {
-		return netip.ParsePrefix(text)
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p, nil
 	}
 	a, err := netip.ParseAddr(text)
 	if err != nil {
-		return netip.Prefix{}, err
+		return netip.Prefix{}, fmt.Errorf("%q: want an IP address, or a prefix such as 10.0.0.0/8", text)
 	}
 	return netip.PrefixFrom(a, a.BitLen()), nil
 }

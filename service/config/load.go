@@ -134,10 +134,30 @@ func Decode(text []byte, into any) error {
 		return nil
 	}
 	err := yaml.UnmarshalWithOptions(text, into, yaml.Strict(), yaml.DisallowUnknownField())
+	var unknown *yaml.UnknownFieldError
+	if _, ours := into.(*Config); ours && errors.As(err, &unknown) {
+		return unknownKey(text, unknown.Token)
+	}
 	if err != nil {
 		return plainError(text, err)
 	}
 	return nil
+}
+
+// unknownKey returns the error about a key of the file that is no setting, with the most
+// similar name of its section.
+func unknownKey(text []byte, t *token.Token) error {
+	path := keyOfPath(keyAt(text, t.Position))
+	section := path[:strings.LastIndexByte(path, '.')+1]
+	var known []string
+	for key := range keysByPath {
+		if rest, within := strings.CutPrefix(key, section); within {
+			name, _, _ := strings.Cut(rest, ".")
+			known = append(known, strings.TrimSuffix(name, "[]"))
+		}
+	}
+	slices.Sort(known)
+	return fmt.Errorf("[%d:%d] unknown field %q%s", t.Position.Line, t.Position.Column, t.Value, suggest.Suffix(t.Value, known))
 }
 
 // plainError returns the decoder's error without names of Go types.
