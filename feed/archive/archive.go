@@ -152,9 +152,9 @@ func (a *Archive) Candles(in market.InstrumentID, i Interval, before int64, limi
 	return out, err
 }
 
-// Shed, with true, keeps only the last 48 h of trades and of candles below an hour, from
-// the next SyncEvery on, until it is called with false: the disk is short of space. Deleted
-// records do not come back. Any goroutine.
+// Shed begins (true) or ends a time in which only the last 48 h of trades and of candles
+// below an hour are kept, because the disk is short of space. It takes effect within
+// SyncEvery. Deleted records do not come back. Any goroutine.
 func (a *Archive) Shed(on bool) {
 	if a.shedding.Swap(on) != on && on {
 		a.pruned.Store(0) // at once

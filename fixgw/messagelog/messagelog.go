@@ -153,8 +153,8 @@ func (l *Log) Record(d wire.Direction, compID string, at time.Time, messages []b
 	}
 }
 
-// Pause, with true, loses further messages, and counts them, until it is called with
-// false: the disk is nearly full. A nil log does nothing. Any goroutine.
+// Pause begins (true) or ends a time in which messages are lost, and counted, because the
+// disk is nearly full. A nil log does nothing. Any goroutine.
 func (l *Log) Pause(on bool) {
 	if l != nil {
 		l.paused.Store(on)
