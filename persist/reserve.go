@@ -28,7 +28,8 @@ func ReleaseReserve(o Options) {
 	}
 }
 
-// keepReserve deletes the reserve if less than ReserveBytes is free, creates it on a disk
+// keepReserve deletes the reserve if less than ReserveBytes is free, or if there should be
+// none, and creates it on a disk
 // that is not short of space, with it neither. An existing one keeps its size.
 func (o *Options) keepReserve(usage *vfs.DiskUsage, level DiskLevel) error {
 	path := o.FS.PathJoin(o.Dir, reserveFile)
@@ -37,11 +38,13 @@ func (o *Options) keepReserve(usage *vfs.DiskUsage, level DiskLevel) error {
 		return fmt.Errorf("reading the state of %s: %w", path, err)
 	}
 	switch exists := err == nil; {
-	case exists && usage.AvailBytes < o.ReserveBytes:
+	case exists && (usage.AvailBytes < o.ReserveBytes || o.ReserveBytes == 0):
 		if err := o.FS.Remove(path); err != nil {
 			return fmt.Errorf("deleting the reserve: %w", err)
 		}
-		o.Logger.Error("disk is full: the reserve was deleted to make room", "bytes", o.ReserveBytes)
+		if o.ReserveBytes > 0 {
+			o.Logger.Error("disk is full: the reserve was deleted to make room", "bytes", o.ReserveBytes)
+		}
 	case !exists && level == DiskOK && o.ReserveBytes > 0:
 		left := vfs.DiskUsage{AvailBytes: usage.AvailBytes - min(usage.AvailBytes, o.ReserveBytes), TotalBytes: usage.TotalBytes}
 		if o.levelOf(freePercent(&left)) == DiskOK {

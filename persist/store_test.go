@@ -309,6 +309,15 @@ func TestReserve(t *testing.T) {
 			t.Errorf("a start with %d %% free: the reserve exists: %t", step.free, !step.want)
 		}
 	}
+	disk.free.Store(50)
+	w = mustOpen(t, o, 0, nil)
+	w.store.disk.check()
+	w.mustClose(t)
+	o.ReserveBytes = 0
+	mustOpen(t, o, 0, nil).mustClose(t)
+	if exists() {
+		t.Error("the reserve stays although none is configured")
+	}
 }
 
 // TestMaxBytes: snapshots are taken, and frames pruned, by their bytes too.
