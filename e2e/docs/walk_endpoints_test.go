@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -293,6 +294,17 @@ var walkOfTheRest = []step{
 		}
 	}},
 	{"C.6.4", []string{"All documents of one cycle are made from the same facts."}, onAll, func(w *walk) { w.agree() }},
+	{"C.6.7", []string{"| DEX Screener | pair: `createdAtBlockNumber`"}, onAll, func(w *walk) {
+		for _, symbol := range w.symbols {
+			pair, _ := w.one(marketRoot+"adapters/dexscreener/pair?id="+strings.ReplaceAll(symbol, "/", "_"), "pair").(map[string]any)
+			block, at := fmt.Sprint(pair["createdAtBlockNumber"]), fmt.Sprint(pair["createdAtBlockTimestamp"])
+			created, err := strconv.ParseInt(at, 10, 64)
+			if age := time.Since(time.Unix(created, 0)); err != nil || age < -time.Minute || age > time.Hour || block == "0" || pair["createdAtTxnId"] != block {
+				w.t.Errorf("%s was created in block %s at %s: %v", symbol, block, at, pair)
+			}
+		}
+	}},
+	{"C.6.10", []string{"A link in a discovery document answers as it is printed"}, onAll, func(w *walk) { walkLinks(w.t, w.at.At.Base, w.at.At.API) }},
 }
 
 // streamed waits for a line of the stream of server-sent events.
