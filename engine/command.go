@@ -28,7 +28,8 @@ const (
 	// SetRisk sets the limits of Order.Participant on Instrument: see SetRiskCommand.
 	SetRisk Kind = 7
 	// SetInstrument halts Instrument, resumes it, or begins an auction (Status). Arg is then
-	// how long orders gather, in nanoseconds; 0 = until a command ends the auction.
+	// how long orders gather, in nanoseconds; 0 = until a command ends the auction. Order.ID is
+	// the operator's number, for the journal alone.
 	SetInstrument Kind = 8
 	// SetParticipant sets the kill switch of Order.Participant (Status). Killing also
 	// cancels all of the participant's orders.

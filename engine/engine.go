@@ -104,7 +104,7 @@ type Admission uint32
 const (
 	AdmitAll Admission = 1
 	// AdmitCancels admits only commands that reduce risk or record facts, for when the
-	// disk is nearly full: CancelOrder, MassCancel, SetParticipant, Tick, mass quotes that
+	// disk is nearly full: CancelOrder, MassCancel, SetParticipant, a halt, Tick, mass quotes that
 	// only withdraw, lists of cancels, and desk requests that lock, withdraw a ticket or a price, record a payment, refund or balance, or end a
 	// delivery or claim.
 	AdmitCancels Admission = 2
@@ -145,6 +145,8 @@ func (c *Command) reducesRisk() bool {
 	switch c.Kind {
 	case CancelOrder, MassCancel, SetParticipant, Tick:
 		return true
+	case SetInstrument:
+		return c.Status == StatusHalted
 	case Desk, QuoteMass, OrderList:
 		return c.Order.Flags&flagReducesRisk != 0
 	default:

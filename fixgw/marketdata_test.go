@@ -120,7 +120,7 @@ func TestMarketDataRefused(t *testing.T) {
 		{"262=r|263=1|264=1|265=0|" + rest, "6", `UNSUPPORTED: MDUpdateType (265) "0": only 1 (incremental)`},
 		{"262=r|263=0|264=1|266=N|" + rest, "7", "UNSUPPORTED: AggregatedBook (266) N: only with SubscriptionRequestType (263) 1"},
 		{"262=r|263=1|264=1|265=1|266=N|267=1|269=0|146=1|55=MIR/USDC|", "7", "UNSUPPORTED: AggregatedBook (266) N: MIR/USDC has no orders"},
-		{"262=r|263=1|264=1|265=1|267=1|269=3|146=1|55=SLUSD/USDC|", "8", `UNSUPPORTED: MDEntryType (269) "3": only 0, 1 and 2`},
+		{"262=r|263=1|264=1|265=1|267=1|269=3|146=1|55=SLUSD/USDC|", "8", `UNSUPPORTED: MDEntryType (269) "3": only 0, 1, 2, 4 and A`},
 		{"262=r|263=1|264=1|265=1|267=1|269=0|146=3|55=SLUSD/USDC|55=92C/SLUSD|55=MIR/USDC|", "2", "OVERLOADED: more than 2 subscriptions of a session"},
 		{"262=" + strings.Repeat("r", wire.MaxMDReqID+1) + "|263=1|264=1|265=1|" + rest, "", "INVALID_FIELD: MDReqID (262): at most 64 bytes"},
 		{"262=r|263=1|264=1|265=1|286=1|" + rest, "B", `UNSUPPORTED: OpenCloseSettlFlag (286) "1": trading never opens or closes`},

@@ -103,8 +103,11 @@ func appendHead(dst []byte, f *Frame, c *engine.Command) []byte {
 // appendCommandJSON ends a command's line.
 func appendCommandJSON(dst []byte, c *engine.Command) []byte {
 	id, expiry, arg := "order_id", "expire_at", "arg"
-	if c.Kind == engine.MirrorTrade {
+	switch c.Kind {
+	case engine.MirrorTrade:
 		id, expiry, arg = "ordinal", "block_at", "slot"
+	case engine.SetInstrument:
+		id, arg = "operator", "call_ns"
 	}
 	o, order := object{dst}, &c.Order
 	o.number("instrument", uint64(c.Instrument)) // 0 is a valid instrument

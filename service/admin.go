@@ -88,6 +88,7 @@ func feedBehind(lag time.Duration, consumers []engine.Lag) error {
 func (s *Service) operations() *admin.Operations {
 	o := &admin.Operations{
 		Instruments: s.set, Operators: s.setup.operators, Backup: s.backups.run, FIX: fixSessions{s.fix, s.watch}, Cluster: s.storage.Cluster,
+		Markets: marketAdmin{s.eng, s.feed.View, s.storage.Format1},
 	}
 	if s.cfg.RFQ.Enabled {
 		o.Desk = s.desk

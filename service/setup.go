@@ -71,7 +71,9 @@ func planSetup(o *Options, storage *Storage, state *engine.State, view *rfq.View
 		return nil, err
 	}
 	if storage.Format1 {
-		configured = slices.DeleteFunc(configured, func(c engine.Command) bool { return c.Kind == engine.SetAuctions })
+		configured = slices.DeleteFunc(configured, func(c engine.Command) bool {
+			return c.Kind == engine.SetAuctions || c.Kind == engine.SetInstrument
+		})
 	}
 	p := &setup{commands: append(first, configured...), files: storage.Files}
 	if err := p.planDesk(o.Config, view, o.Log); err != nil {
@@ -170,20 +172,11 @@ func configure(c *config.Config, state *engine.State, instruments []market.Instr
 		}
 		out = append(out, c)
 	}
-	rules, err := c.AuctionRules(instruments)
+	auctions, err := configureAuctions(c, state, instruments, len(known))
 	if err != nil {
 		return nil, err
 	}
-	for i := range rules {
-		if rules[i] == state.AuctionRules(instruments[i].ID) {
-			continue
-		}
-		c, err := engine.SetAuctionsCommand(instruments[i].ID, rules[i])
-		if err != nil {
-			return nil, fmt.Errorf("instrument %s: %w", instruments[i].Symbol, err)
-		}
-		out = append(out, c)
-	}
+	out = append(out, auctions...)
 	for i := range list {
 		p := &list[i]
 		limits, err := allLimits(c, p, instruments)
@@ -199,6 +192,31 @@ func configure(c *config.Config, state *engine.State, instruments []market.Instr
 				return nil, fmt.Errorf("participant %s on %s: %w", p.Name, instruments[j].Symbol, err)
 			}
 			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+// configureAuctions returns the commands that set the auction rules, and begin the opening
+// auctions of the instruments behind the first known ones, which have never traded.
+func configureAuctions(c *config.Config, state *engine.State, instruments []market.Instrument, known int) ([]engine.Command, error) {
+	rules, err := c.AuctionRules(instruments)
+	if err != nil {
+		return nil, err
+	}
+	var out []engine.Command
+	for i := range rules {
+		id := instruments[i].ID
+		if rules[i] == state.AuctionRules(id) {
+			continue
+		}
+		c, err := engine.SetAuctionsCommand(id, rules[i])
+		if err != nil {
+			return nil, fmt.Errorf("instrument %s: %w", instruments[i].Symbol, err)
+		}
+		out = append(out, c)
+		if opening := rules[i].Opening; i >= known && opening != 0 {
+			out = append(out, engine.Command{Kind: engine.SetInstrument, Instrument: id, Status: engine.StatusAuction, Arg: uint64(opening)})
 		}
 	}
 	return out, nil

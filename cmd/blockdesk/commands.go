@@ -17,7 +17,7 @@ func commandGroups() []commandGroup {
 	type commands = []func(*settings) *cobra.Command
 	return []commandGroup{
 		{"run", "Run it", commands{serveCommand, signerCommand, sandboxCommand, configCommand, doctorCommand, healthCommand, clusterCommand}},
-		{"desk", "The desk", commands{statusCommand, ticketCommand, priceCommand, inventoryCommand, lockCommand, unlockCommand, moneyCommand}},
+		{"desk", "The desk", commands{statusCommand, ticketCommand, priceCommand, inventoryCommand, lockCommand, unlockCommand, marketCommand, moneyCommand}},
 		{"clients", "Clients and their sessions", commands{fixCommand, tokenCommand, passwordCommand}},
 		{"data", "Data", commands{backupCommand, restoreCommand, journalCommand}},
 		{"keys", "Keys", commands{keyCommand}},

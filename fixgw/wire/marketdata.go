@@ -29,6 +29,10 @@ const (
 	KindBid   EntryKinds = 1 << 0 // 269=0
 	KindOffer EntryKinds = 1 << 1 // 269=1
 	KindTrade EntryKinds = 1 << 2 // 269=2
+	// KindOpening and KindImbalance are of an auction: the price at which it would trade, and
+	// what is left over there.
+	KindOpening   EntryKinds = 1 << 3 // 269=4
+	KindImbalance EntryKinds = 1 << 4 // 269=A
 )
 
 // BookFormat says which market data of its instrument a subscription gets.
@@ -66,7 +70,7 @@ func (c *BookFormat) AppendSnapshot(dst []byte, v *marketdata.View) []byte {
 	}
 	dst = c.appendFeedPosition(dst, v)
 	dst = append(append(dst, "\x0155="...), c.Instrument.Symbol...)
-	dst = strconv.AppendInt(append(dst, "\x01268="...), int64(n+len(trades)), 10)
+	dst = strconv.AppendInt(append(dst, "\x01268="...), int64(n+len(trades)+c.auctionEntries(&v.Auction)), 10)
 	for _, l := range bids {
 		dst = appendLevel(append(dst, "\x01269=0"...), c.Instrument, l)
 	}
@@ -76,7 +80,83 @@ func (c *BookFormat) AppendSnapshot(dst []byte, v *marketdata.View) []byte {
 	for i := range trades {
 		dst = appendTrade(append(dst, "\x01269=2"...), c.Instrument, &trades[i])
 	}
+	return c.appendAuction(dst, &v.Auction)
+}
+
+// shows returns the price of an auction and its surplus of bids, as far as the format has them
+// and there are any.
+func (c *BookFormat) shows(a *marketdata.Auction) (price market.Price, imbalance market.Qty) {
+	if c.Kinds&KindOpening != 0 {
+		price = a.Price
+	}
+	if c.Kinds&KindImbalance != 0 {
+		imbalance = a.Imbalance
+	}
+	return price, imbalance
+}
+
+// auctionEntries returns the number of entries of an auction in a W.
+func (c *BookFormat) auctionEntries(a *marketdata.Auction) (n int) {
+	price, imbalance := c.shows(a)
+	if price != 0 {
+		n++
+	}
+	if imbalance != 0 {
+		n++
+	}
+	return n
+}
+
+// appendAuction appends the entries of an auction to a W.
+func (c *BookFormat) appendAuction(dst []byte, a *marketdata.Auction) []byte {
+	price, imbalance := c.shows(a)
+	if price != 0 {
+		dst = appendOpening(append(dst, "\x01269=4"...), c.Instrument, a)
+	}
+	if imbalance != 0 {
+		dst = appendImbalance(append(dst, "\x01269=A"...), c.Instrument, imbalance)
+	}
 	return dst
+}
+
+// appendOpening appends the indicative price of an auction, which FIX calls the theoretical
+// opening price, and its volume.
+func appendOpening(dst []byte, in *market.Instrument, a *marketdata.Auction) []byte {
+	return append(appendLevel(dst, in, market.Level{Price: a.Price, Qty: a.Volume}), "\x01286=5"...)
+}
+
+// appendImbalance appends a surplus of bids, or if negative of asks.
+func appendImbalance(dst []byte, in *market.Instrument, q market.Qty) []byte {
+	dst = in.AppendQty(append(dst, "\x01271="...), max(q, -q))
+	if q < 0 {
+		return append(dst, "\x01277=Q"...)
+	}
+	return append(dst, "\x01277=P"...)
+}
+
+// auction appends the changes from the auction prev to next.
+func (e *entries) auction(c *BookFormat, prev, next *marketdata.Auction) {
+	was, wasLeft := c.shows(prev)
+	is, left := c.shows(next)
+	switch {
+	case was != 0 && is == 0:
+		e.dst = append(e.begin(mdDelete, '4', 0), "\x01286=5"...)
+	case is != 0 && (was != is || prev.Volume != next.Volume):
+		e.dst = appendOpening(e.begin(changeOf(was == 0), '4', 0), e.in, next)
+	}
+	switch {
+	case wasLeft != 0 && left == 0:
+		e.dst = e.begin(mdDelete, 'A', 0)
+	case left != wasLeft:
+		e.dst = appendImbalance(e.begin(changeOf(wasLeft == 0), 'A', 0), e.in, left)
+	}
+}
+
+func changeOf(first bool) byte {
+	if first {
+		return mdNew
+	}
+	return mdChange
 }
 
 // appendFeedPosition appends the position of v in the WebSocket's stream of the same
@@ -139,6 +219,7 @@ func (c *BookFormat) AppendIncrement(dst []byte, prev, next *marketdata.View, tr
 			}
 		}
 	}
+	e.auction(c, &prev.Auction, &next.Auction)
 	var text [8]byte
 	count := strconv.AppendInt(text[:0], int64(e.n), 10)
 	copy(e.dst[at:], count)
@@ -197,7 +278,7 @@ func (c *BookFormat) appendOrders(dst []byte, v *marketdata.View, trades []marke
 	}
 	dst = c.appendFeedPosition(dst, v)
 	dst = append(append(dst, "\x0155="...), c.Instrument.Symbol...)
-	dst = strconv.AppendInt(append(dst, "\x01268="...), int64(len(bids)+len(asks)+len(trades)), 10)
+	dst = strconv.AppendInt(append(dst, "\x01268="...), int64(len(bids)+len(asks)+len(trades)+c.auctionEntries(&v.Auction)), 10)
 	for i, list := range [...][]orders.Order{bids, asks} {
 		for _, o := range list {
 			dst = append(append(dst, "\x01269="...), '0'+byte(i))
@@ -208,7 +289,7 @@ func (c *BookFormat) appendOrders(dst []byte, v *marketdata.View, trades []marke
 	for i := range trades {
 		dst = appendTrade(append(dst, "\x01269=2"...), c.Instrument, &trades[i])
 	}
-	return dst
+	return c.appendAuction(dst, &v.Auction)
 }
 
 // levels appends the changes from the levels prev to next; both best first.
@@ -300,8 +381,12 @@ func DecodeMarketData(frame []byte, set *market.Instruments, most int) (r Market
 				r.kinds |= KindOffer
 			case "2":
 				r.kinds |= KindTrade
+			case "4":
+				r.kinds |= KindOpening
+			case "A":
+				r.kinds |= KindImbalance
 			default:
-				note(Refuse('8', CodeUnsupported, "MDEntryType (269) %.20q: only 0, 1 and 2", value))
+				note(Refuse('8', CodeUnsupported, "MDEntryType (269) %.20q: only 0, 1, 2, 4 and A", value))
 			}
 		case 55:
 			note(r.addSymbol(value, set, most))

@@ -86,6 +86,8 @@ type Operations struct {
 	Status StatusSources // of /desk/status
 	Tokens Tokens        // /desk/tokens
 	FIX    FIX           // /desk/fix
+	// Markets serves /desk/markets.
+	Markets Markets
 	// Cluster serves /cluster and /desk/cluster. A standby has only Cluster and Backup; its
 	// other paths answer with the leader.
 	Cluster Cluster

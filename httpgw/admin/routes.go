@@ -43,6 +43,9 @@ func newEndpoints(o Operations, ids *wire.RequestIDs, log *slog.Logger) *endpoin
 	if o.FIX != nil {
 		maps.Copy(p.routes, newFIXEndpoints(o.FIX, p.log, now).routes())
 	}
+	if o.Markets != nil {
+		maps.Copy(p.routes, (&marketEndpoints{o.Markets, o.Instruments, p.log}).routes())
+	}
 	return p
 }
 

@@ -13,7 +13,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
+	"blockdesk/engine"
 	"blockdesk/market"
 	"blockdesk/persist"
 )
@@ -30,7 +32,7 @@ const (
 var deskKinds = map[string]bool{
 	"set_policy": true, "set_pair": true, "set_operator": true, "set_anchor": true, "set_rail_price": true,
 	"set_inventory": true, "set_lock": true, "post_ticket": true, "amend_ticket": true, "set_tranche": true,
-	"withdraw_ticket": true, "refund_payment": true, "begin_refund": true,
+	"withdraw_ticket": true, "refund_payment": true, "begin_refund": true, "set_instrument": true,
 }
 
 // Entry is one request of an operator, whether the desk took it or refused it.
@@ -71,7 +73,7 @@ func (f *filter) Write(p []byte) (int, error) {
 			return len(p), nil
 		}
 		// Few of a million commands are operators': decode those only.
-		if bytes.Contains(line, []byte(`"request":{`)) {
+		if bytes.Contains(line, []byte(`"request":{`)) || bytes.Contains(line, []byte(`"kind":"set_instrument"`)) {
 			if err := f.line(line); err != nil {
 				return 0, err
 			}
@@ -84,6 +86,12 @@ func (f *filter) line(text []byte) error {
 	var e Entry
 	if err := json.Unmarshal(text, &e); err != nil {
 		return fmt.Errorf("journal dump: %w", err)
+	}
+	if e.Request == nil {
+		var err error
+		if e.Request, err = setInstrument(text); err != nil {
+			return fmt.Errorf("journal dump: seq %d: %w", e.Seq, err)
+		}
 	}
 	var head struct {
 		Kind     string            `json:"kind"`
@@ -116,6 +124,26 @@ func (f *filter) line(text []byte) error {
 		return fmt.Errorf("journal dump: seq %d: %w", e.Seq, err)
 	}
 	return f.each(&e)
+}
+
+// setInstrument makes a request of a line with a set_instrument, which is a command by itself.
+func setInstrument(line []byte) (json.RawMessage, error) {
+	var c struct {
+		Kind       string `json:"kind"`
+		Operator   uint64 `json:"operator"`
+		Instrument uint64 `json:"instrument"`
+		Status     uint8  `json:"status"`
+		CallNS     uint64 `json:"call_ns"`
+	}
+	if err := json.Unmarshal(line, &c); err != nil {
+		return nil, err
+	}
+	status := map[uint8]string{engine.StatusTrading: "trading", engine.StatusHalted: "halted", engine.StatusAuction: "auction"}[c.Status]
+	text := fmt.Sprintf(`{"kind":%q,"operator":%d,"instrument":%d,"status":%q`, c.Kind, c.Operator, c.Instrument, status)
+	if c.CallNS != 0 {
+		text += fmt.Sprintf(`,"call":%q`, time.Duration(c.CallNS))
+	}
+	return json.RawMessage(text + "}"), nil
 }
 
 // describe puts a request's own members on one line, in their order.

@@ -266,7 +266,7 @@ type Instrument struct {
 	BookSource      string `yaml:"book_source" words:"matched,mirrored" about:"mirrored: a read-only copy of a market on chain"`
 	VolatilityBps   int    `yaml:"volatility_bps" range:"0 to 10000" unit:"bps" about:"an order that would trade further from the reference price begins an auction; 0: never"`
 	VolatilityCallS int    `yaml:"volatility_call_s" range:"0 to 86400" unit:"s" about:"how long orders gather then"`
-	OpeningCallS    int    `yaml:"opening_call_s" range:"0 to 86400" unit:"s" about:"how long orders gather for an auction after a halt; 0: no auction"`
+	OpeningCallS    int    `yaml:"opening_call_s" range:"0 to 86400" unit:"s" about:"how long orders gather for an auction at the first start and after a halt; 0: none"`
 	ReferencePrice  string `yaml:"reference_price" unit:"quote units" form:"decimal" about:"of auctions until something has traded; empty: none"`
 }
 
