@@ -90,10 +90,14 @@ import (
 //	┌───────┬─────────────────────────────────────────────────────────────────┐
 //	│ count │ the instruments that have auction rules or an auction, by ID   │
 //	└───────┴─────────────────────────────────────────────────────────────────┘
-//	 0    2       3   4      6   8      16        24          32      40           48      56       64          72
-//	┌────┬───────┬───┬──────┬───┬──────┬─────────┬───────────┬───────┬────────────┬───────┬────────┬───────────┐
-//	│ id │ phase │ 0 │ band │ 0 │ call │ opening │ reference │ until │ publish at │ price │ volume │ imbalance │
-//	└────┴───────┴───┴──────┴───┴──────┴─────────┴───────────┴───────┴────────────┴───────┴────────┴───────────┘
+//	 0    2       3       4      6   8      16        24          32      40           48      56       64          72
+//	┌────┬───────┬───────┬──────┬───┬──────┬─────────┬───────────┬───────┬────────────┬───────┬────────┬───────────┐
+//	│ id │ phase │ begun │ band │ 0 │ call │ opening │ reference │ until │ publish at │ price │ volume │ imbalance │
+//	└────┴───────┴───────┴──────┴───┴──────┴─────────┴───────────┴───────┴────────────┴───────┴────────┴───────────┘
+//	 72          80        88          96        104      112   120   128
+//	┌───────────┬─────────┬───────────┬─────────┬────────┬─────┬──────┐
+//	│ bid price │ bid qty │ ask price │ ask qty │ volume │ low │ high │   of auction.Search, if it has begun
+//	└───────────┴─────────┴───────────┴─────────┴────────┴─────┴──────┘
 //
 // A state without auctions is written as version 5, one whose orders do not end in slices as version 4, one without quote sets as version 3, and without data of mirrored
 // instruments either as version 2, so that its bytes and hash stay those of earlier programs.

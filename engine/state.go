@@ -70,7 +70,8 @@ func (o StateOptions) Validate() error {
 //     indicative price is published with an event.Auction 4 times a second if it has changed.
 //     Then the orders trade at the price of package auction (book rule 12); the reference is the
 //     last trade, or that of the rules. That too is done in slices of rule 8, by each later
-//     command; meanwhile cancels count for what has not traded, and new orders and amends are
+//     command, and so is the search for a price, which has each level as it is when it is read;
+//     after the call cancels count for what has not traded, and new orders and amends are
 //     refused. If orders still cross then, because some ended meanwhile, they trade at a new
 //     price. The rest of them rests, the instrument trades again, and the price triggers stops.
 //     Orders that cannot gather are refused with ReasonAuction: market, IOC, FOK, post-only.

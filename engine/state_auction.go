@@ -56,6 +56,7 @@ type call struct {
 	publishAt int64        // when the next indicative price is due
 	price     market.Price // uncrossing: of the trades
 	shown     auction.Result
+	search    auction.Search // for the price; a slice continues it
 }
 
 // Phases of a call. The numbers are in snapshots and never change.
@@ -63,6 +64,7 @@ const (
 	gathering  uint8 = 0
 	uncrossing uint8 = 1
 	releasing  uint8 = 2
+	pricing    uint8 = 3 // between gathering and uncrossing
 )
 
 // due returns when the call has something to do.
@@ -182,7 +184,8 @@ func (s *State) emitAuction(in *instrument, code uint16, out *event.Sink) {
 	}
 }
 
-// runCalls takes a slice of the auctions: rule 10. A slice of 256 pairs takes about 50 µs.
+// runCalls takes a slice of the auctions: rule 10. A slice of 256 pairs, or of 256 levels a side, takes about
+// 50 µs.
 func (s *State) runCalls(k Kind, out *event.Sink) {
 	left := commandSlice
 	if k == Tick {
@@ -207,23 +210,23 @@ func (s *State) runCall(in *instrument, left int, out *event.Sink) int {
 	c, b := &in.call, in.book.stored()
 	switch {
 	case b.Sweeping(): // first the ending orders go, by the slices of rule 8
-		if c.phase == gathering {
+		if c.search = (auction.Search{}); c.phase == gathering {
 			c.publishAt = max(c.publishAt, s.at)
 		}
 		return left
-	case c.phase != gathering:
-	case c.until != 0 && s.at >= c.until:
-		s.beginUncrossing(in, out)
-	default:
-		if s.at >= c.publishAt {
-			s.publishIndicative(in, out)
-		}
-		return left
+	case c.phase == gathering && c.until != 0 && s.at >= c.until:
+		c.phase, c.search = pricing, auction.Search{}
+	case c.phase == gathering && s.at >= c.publishAt:
+		return s.publishIndicative(in, left, out)
 	}
-	for left > 0 && c.phase == uncrossing {
+	for left > 0 && (c.phase == pricing || c.phase == uncrossing) {
+		if c.phase == pricing {
+			left = s.beginUncrossing(in, left, out)
+			continue
+		}
 		n := b.Uncross(c.price, left, s.at, s.seq, out)
 		if n < left {
-			s.beginUncrossing(in, out)
+			c.phase = pricing
 		}
 		left -= n
 	}
@@ -237,24 +240,44 @@ func (s *State) runCall(in *instrument, left int, out *event.Sink) int {
 	return left
 }
 
-func (s *State) publishIndicative(in *instrument, out *event.Sink) {
+// searchPrice continues the search for the price. It returns what is left of the steps, 0 = the
+// search has not ended.
+func (in *instrument) searchPrice(left int) (auction.Result, int) {
+	c, b := &in.call, in.book.stored()
+	if left = c.search.Step(b, left); left == 0 {
+		return auction.Result{}, 0
+	}
+	r := c.search.Result(b, in.reference())
+	c.search = auction.Search{}
+	return r, left
+}
+
+func (s *State) publishIndicative(in *instrument, left int, out *event.Sink) int {
+	r, left := in.searchPrice(left)
+	if left == 0 {
+		return 0
+	}
 	in.call.publishAt = s.at + indicativeEvery
-	if r := auction.Find(in.book.stored(), in.reference()); r != in.call.shown {
+	if r != in.call.shown {
 		in.call.shown = r
 		s.emitAuction(in, event.AuctionIndicative, out)
 	}
+	return left
 }
 
 // beginUncrossing fixes the price at which the orders that cross trade; if none do, what is
 // left can rest.
-func (s *State) beginUncrossing(in *instrument, out *event.Sink) {
-	r := auction.Find(in.book.stored(), in.reference())
-	if r.Volume == 0 {
+func (s *State) beginUncrossing(in *instrument, left int, out *event.Sink) int {
+	r, left := in.searchPrice(left)
+	switch {
+	case left == 0:
+	case r.Volume == 0:
 		in.call.phase, in.call.price = releasing, 0
-		return
+	default:
+		in.call.phase, in.call.price, in.call.shown = uncrossing, r.Price, r
+		s.emitAuction(in, event.AuctionUncrossing, out)
 	}
-	in.call.phase, in.call.price, in.call.shown = uncrossing, r.Price, r
-	s.emitAuction(in, event.AuctionUncrossing, out)
+	return left
 }
 
 // endAuction begins continuous trading.
@@ -367,7 +390,7 @@ func (in *instrument) leavesBand(o *book.Order, qty market.Qty) bool {
 }
 
 // auctionSize is the size of an instrument's auctions in a snapshot.
-const auctionSize = 72
+const auctionSize = 128
 
 // hasAuctions reports whether a snapshot must name the instrument's auctions.
 func (in *instrument) hasAuctions() bool {
@@ -399,12 +422,17 @@ func (s *State) appendAuctions(dst []byte) []byte {
 		n++
 		r, c := &in.auctions, &in.call
 		dst = le.AppendUint16(dst, uint16(i))
-		dst = append(dst, c.phase, 0)
+		f, begun := &c.search, byte(0)
+		if f.Begun {
+			begun = 1
+		}
+		dst = append(dst, c.phase, begun)
 		dst = le.AppendUint16(dst, r.BandBps)
 		dst = le.AppendUint16(dst, 0)
 		for _, v := range [...]int64{
 			int64(r.Call), int64(r.Opening), int64(r.Reference), c.until, c.publishAt,
 			int64(c.shown.Price), int64(c.shown.Volume), int64(c.shown.Imbalance),
+			int64(f.Bid.Price), int64(f.Bid.Qty), int64(f.Ask.Price), int64(f.Ask.Qty), int64(f.Volume), int64(f.Low), int64(f.High),
 		} {
 			dst = le.AppendUint64(dst, uint64(v))
 		}
@@ -423,15 +451,20 @@ func (s *State) restoreAuctions(r *codec.Reader, version uint16) error {
 		var rules AuctionRules
 		var c call
 		c.phase = r.U8()
-		r.U8()
+		begun := r.U8()
 		rules.BandBps = r.U16()
 		r.U16()
 		rules.Call, rules.Opening = time.Duration(r.U64()), time.Duration(r.U64())
 		rules.Reference = market.Price(r.U64())
 		c.until, c.publishAt = int64(r.U64()), int64(r.U64())
 		c.shown = auction.Result{Price: market.Price(r.U64()), Volume: market.Qty(r.U64()), Imbalance: market.Qty(r.U64())}
+		f := auction.Search{
+			Bid: market.Level{Price: market.Price(r.U64()), Qty: market.Qty(r.U64())}, Ask: market.Level{Price: market.Price(r.U64()), Qty: market.Qty(r.U64())},
+			Volume: market.Qty(r.U64()), Low: market.Price(r.U64()), High: market.Price(r.U64()), Begun: begun == 1,
+		}
+		c.search = f
 		if id >= len(s.instruments) || rules.Validate() != nil || s.instruments[id].mirror != nil ||
-			c.phase > releasing || c.until < 0 || c.publishAt < 0 || c.shown.Price < 0 || c.shown.Price > market.MaxPrice ||
+			c.phase > pricing || begun > 1 || !f.Valid() || c.until < 0 || c.publishAt < 0 || c.shown.Price < 0 || c.shown.Price > market.MaxPrice ||
 			c.phase == uncrossing && c.shown.Price == 0 {
 			return fmt.Errorf("auctions of instrument %d: %w", id, codec.ErrSnapshot)
 		}

@@ -301,30 +301,94 @@ func BenchmarkUncross(b *testing.B) {
 	}
 }
 
-// BenchmarkIndicative is the indicative price of 10,000 crossing levels a side.
-func BenchmarkIndicative(b *testing.B) {
-	s, out := NewState(StateOptions{}), &event.Sink{Buf: make([]event.Event, 1<<12), Limit: 1 << 62}
-	apply := func(c Command) {
-		c.Seq, c.At = s.Seq()+1, s.At()+1
+// deepAuction returns a state in a call with 10,000 crossing levels a side, and a function that
+// applies a command.
+func deepAuction(tb testing.TB, call time.Duration) (*State, func(Command, int64) []event.Event) {
+	tb.Helper()
+	s, out := NewState(StateOptions{}), event.NewGrowingSink(1<<10)
+	apply := func(c Command, at int64) []event.Event {
+		out.Reset()
+		c.Seq, c.At = s.Seq()+1, at
 		s.Apply(&c, out)
+		return out.Events()
 	}
 	in := testInstrument(0)
 	in.MaxPrice = 100_000
-	define, _ := DefineInstrumentCommand(&in)
-	apply(define)
-	risk, _ := SetRiskCommand(1, AllInstruments, Limits{})
-	apply(risk)
-	apply(Command{Kind: SetInstrument, Status: StatusAuction})
+	define, err := DefineInstrumentCommand(&in)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	apply(define, 1)
+	for p := range market.ParticipantID(2) {
+		risk, err := SetRiskCommand(p+1, AllInstruments, Limits{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		apply(risk, 1)
+	}
+	apply(Command{Kind: SetInstrument, Status: StatusAuction, Arg: uint64(call)}, 1)
 	const levels = 10_000
 	for i := range market.OrderID(levels) {
 		c := testOrder(2*i+1, 1)
 		c.Order.Price = 2*levels - market.Price(i)
-		apply(c)
-		c.Order.ID, c.Order.Side, c.Order.Price = 2*i+2, market.Sell, 1+market.Price(i)
-		apply(c)
+		apply(c, 1)
+		c.Order.ID, c.Order.Participant, c.Order.Side, c.Order.Price = 2*i+2, 2, market.Sell, 1+market.Price(i)
+		apply(c, 1)
 	}
+	return s, apply
+}
+
+// TestAuctionPriceInSlices: the end of a call with 20,000 crossing levels costs no command more
+// than a slice. An order between the slices of the search is refused, a cancel is not, and the
+// price is that of all orders.
+func TestAuctionPriceInSlices(t *testing.T) {
+	t.Parallel()
+	s, apply := deepAuction(t, time.Second)
+	at, ticks, priced := int64(2*time.Second), 0, 0
+	for in := &s.instruments[0]; in.status == StatusAuction; ticks++ {
+		if ticks > 1000 {
+			t.Fatal("the auction does not end")
+		}
+		before := in.call.search
+		events := apply(Command{Kind: Tick}, at)
+		if len(events) > 3*tickSlice+2 {
+			t.Fatalf("tick %d has %d events", ticks, len(events))
+		}
+		if in.call.phase != pricing {
+			continue
+		}
+		if priced++; before == in.call.search {
+			t.Fatalf("tick %d reads nothing", ticks)
+		}
+		if ticks != 10 {
+			continue
+		}
+		for _, c := range []Command{testOrder(1<<20, 1), {Kind: CancelOrder, Order: book.Order{ID: 19_999, Participant: 1}}} {
+			refused := false
+			for _, e := range apply(c, at) {
+				refused = refused || e.Kind == event.Rejected && event.Reason(e.Code) == event.ReasonAuction
+			}
+			if refused != (c.Kind == NewOrder) {
+				t.Errorf("kind %d between the slices: refused %v", c.Kind, refused)
+			}
+		}
+	}
+	if least := 20_000/tickSlice/2 - 2; priced < least {
+		t.Errorf("the search took %d ticks, want %d at least", priced, least)
+	}
+	if s.trades != 9_999 { // one order is cancelled
+		t.Errorf("%d trades, want 9,999", s.trades)
+	}
+}
+
+// BenchmarkIndicative is a tick's slice of the search for the price of 10,000 crossing levels a
+// side.
+func BenchmarkIndicative(b *testing.B) {
+	s, apply := deepAuction(b, 0)
+	at := int64(2 * time.Second)
 	for b.Loop() {
-		s.instruments[0].call.publishAt = 0
-		s.publishIndicative(&s.instruments[0], out)
+		at += int64(time.Millisecond)
+		s.instruments[0].call.publishAt, s.nextCall, s.nextExpiry = 0, 0, 0
+		apply(Command{Kind: Tick}, at)
 	}
 }

@@ -95,3 +95,38 @@ func TestFindIsTheObviousPrice(t *testing.T) {
 		}
 	})
 }
+
+// TestSearchInSlices: slices of any size find what Find does while nothing changes; and if
+// levels change between them, the price is still between a bid and an ask that were read,
+// and a snapshot accepts each state on the way.
+func TestSearchInSlices(t *testing.T) {
+	const highest = 30
+	rapid.Check(t, func(t *rapid.T) {
+		level := rapid.Custom(func(t *rapid.T) market.Level {
+			return market.Level{Price: market.Price(rapid.IntRange(1, highest).Draw(t, "price")), Qty: market.Qty(rapid.IntRange(1, 5).Draw(t, "qty"))}
+		})
+		draw := func() (o orders) {
+			o[market.Buy] = rapid.SliceOfN(level, 0, 12).Draw(t, "bids")
+			o[market.Sell] = rapid.SliceOfN(level, 0, 12).Draw(t, "asks")
+			return o
+		}
+		o, reference, n := draw(), market.Price(rapid.IntRange(0, highest+5).Draw(t, "reference")), rapid.IntRange(1, 5).Draw(t, "slice")
+		var s Search
+		for s.Step(o, n) == 0 {
+		}
+		if got, want := s.Result(o, reference), Find(o, reference); got != want {
+			t.Fatalf("slices of %d find %+v, want %+v", n, got, want)
+		}
+		s = Search{}
+		for s.Step(o, n) == 0 {
+			if !s.Valid() {
+				t.Fatalf("a snapshot would refuse %+v", s)
+			}
+			o = draw()
+		}
+		r := s.Result(o, reference)
+		if r.Volume == 0 && r != (Result{}) || r.Volume > 0 && (r.Price < s.Low || r.Price > s.High) {
+			t.Fatalf("a changing book gives %+v, which is not from %d to %d", r, s.Low, s.High)
+		}
+	})
+}
