@@ -63,7 +63,9 @@ func TestMarkets(t *testing.T) {
 		{`{"pair":"SLUSD/USDC","status":"trading"}`, "operator 1 instrument 0 status 1 call 0s", "trading"},
 	} {
 		w := rig.send("POST", "/desk/markets", step.body, annToken)
-		var a marketsAnswer
+		var a struct {
+			Markets []struct{ Status string }
+		}
 		if err := json.Unmarshal(w.Body.Bytes(), &a); w.Code != 200 || err != nil || len(a.Markets) != 1 || a.Markets[0].Status != step.status {
 			t.Errorf("%s: %d %s (%v), want %s", step.body, w.Code, w.Body, err, step.status)
 		}
