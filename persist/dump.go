@@ -107,7 +107,7 @@ func appendCommandJSON(dst []byte, c *engine.Command) []byte {
 	case engine.MirrorTrade:
 		id, expiry, arg = "ordinal", "block_at", "slot"
 	case engine.SetInstrument:
-		id, arg = "operator", "call_ns"
+		id, arg = "operator_id", "call_ns"
 	}
 	o, order := object{dst}, &c.Order
 	o.number("instrument", uint64(c.Instrument)) // 0 is a valid instrument

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"blockdesk/engine"
 	"blockdesk/market"
 	"blockdesk/persist"
 )
@@ -126,11 +125,14 @@ func (f *filter) line(text []byte) error {
 	return f.each(&e)
 }
 
+// statusWords are the statuses of an instrument by their numbers in the journal.
+var statusWords = [...]string{0: "unknown", 1: "trading", 2: "halted", 3: "auction"}
+
 // setInstrument makes a request of a line with a set_instrument, which is a command by itself.
 func setInstrument(line []byte) (json.RawMessage, error) {
 	var c struct {
 		Kind       string `json:"kind"`
-		Operator   uint64 `json:"operator"`
+		Operator   uint64 `json:"operator_id"`
 		Instrument uint64 `json:"instrument"`
 		Status     uint8  `json:"status"`
 		CallNS     uint64 `json:"call_ns"`
@@ -138,7 +140,10 @@ func setInstrument(line []byte) (json.RawMessage, error) {
 	if err := json.Unmarshal(line, &c); err != nil {
 		return nil, err
 	}
-	status := map[uint8]string{engine.StatusTrading: "trading", engine.StatusHalted: "halted", engine.StatusAuction: "auction"}[c.Status]
+	status := "unknown"
+	if int(c.Status) < len(statusWords) {
+		status = statusWords[c.Status]
+	}
 	text := fmt.Sprintf(`{"kind":%q,"operator":%d,"instrument":%d,"status":%q`, c.Kind, c.Operator, c.Instrument, status)
 	if c.CallNS != 0 {
 		text += fmt.Sprintf(`,"call":%q`, time.Duration(c.CallNS))
