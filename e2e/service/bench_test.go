@@ -3,7 +3,11 @@ package service
 import (
 	"encoding/json"
 	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"blockdesk/bench"
@@ -12,10 +16,12 @@ import (
 	"blockdesk/internal/runtest"
 )
 
-// TestBench: a benchmark says what it has measured, and on what, in one report.
+// TestBench: a benchmark says what it has measured, and on what, in one report and on one
+// page, whose figures have few digits.
 func TestBench(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), programtest.Binary(t), "bench", "ws", "--part", "encode", "--rounds", "1", "--json").Output()
+	name := filepath.Join(t.TempDir(), "page.html")
+	out, err := exec.CommandContext(t.Context(), programtest.Binary(t), "bench", "ws", "--part", "encode", "--rounds", "1", "--json", "--html", name).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,6 +39,14 @@ func TestBench(t *testing.T) {
 		if s.Ops == 0 || s.Elapsed == 0 {
 			t.Errorf("%s: %d operations in %v", s.Name, s.Ops, s.Elapsed)
 		}
+	}
+	page, _, _ := strings.Cut(string(programtest.Must(os.ReadFile(name))), "<script")
+	if bars := strings.Count(page, `class="ratio"`); bars != len(report.Ratios) || strings.Count(page, "<table>") != 1 {
+		t.Errorf("%d bars of %d ratios:\n%s", bars, len(report.Ratios), page)
+	}
+	shown := regexp.MustCompile(`(?s)<style.*?</style>|<svg.*?</svg>|<[^>]*>|commit [0-9a-f]+`).ReplaceAllString(page, " ")
+	if long := regexp.MustCompile(`\d{7,}|\d\.\d{5,}`).FindString(shown); long != "" {
+		t.Errorf("a figure is %s:\n%s", long, shown)
 	}
 }
 
