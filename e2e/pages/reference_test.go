@@ -51,7 +51,13 @@ func TestReference(t *testing.T) {
 		allShown(t, p, document)
 		p.Await("the theme", fmt.Sprintf("document.documentElement.dataset.theme === %q", scheme))
 		p.Await("few operations", fmt.Sprintf("(() => { %s })()", fewOperations))
-		browsertest.NothingSerious(t, p, scheme)
+		for _, size := range screens { // no phone: that would load all operations again
+			p.Do("dress", map[string]any{"width": size.width, "height": size.height, "scheme": scheme}, nil)
+			p.Await("the size", fmt.Sprintf("innerWidth === %d", size.width))
+			browsertest.NothingSerious(t, p, fmt.Sprintf("%s, %d px", scheme, size.width))
+			noWider(t, p, size.width)
+		}
+		p.Do("dress", map[string]any{"width": screens[0].width, "height": screens[0].height, "scheme": scheme}, nil)
 		searched(t, p, scheme)
 		p.Click(`#reference [data-item-id="tag/dvp"] > label`)
 		p.Await("the menu of a part", `document.querySelector('[data-item-id="tag/dvp/operation/getHandshake"]').checkVisibility()`)
