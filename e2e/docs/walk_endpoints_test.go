@@ -304,6 +304,15 @@ var walkOfTheRest = []step{
 			}
 		}
 	}},
+	{"C.6.12", []string{"A pair of our own book has no vaults"}, onDesk, func(w *walk) {
+		w.equal(statusPath, "onchain_pool_state", nil)
+		w.equal(statusPath, "current_active_snapshot", nil)
+		w.equal(statusPath, "historical_snapshots.*")
+		s := w.json(statusPath)
+		if got := valuesAt(s, []string{"activity_totals", "matched_exact", "trades_total"}); len(got) != 1 || got[0] != s["swaps_total"] || got[0] == json.Number("0") {
+			w.t.Errorf("swaps_total is %v, trades of the book %v", s["swaps_total"], got)
+		}
+	}},
 	{"C.6.10", []string{"A link in a discovery document answers as it is printed"}, onAll, func(w *walk) { walkLinks(w.t, w.at.At.Base, w.at.At.API) }},
 }
 
