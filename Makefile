@@ -22,7 +22,9 @@ SUITE    := $(GO) run ./internal/suite
 LINK     := -ldflags=-w
 
 # feed has a second half for systems without epoll, which the tag builds here.
-VET      := $(GO) vet ./... && $(GO) vet -tags feed_goroutines ./feed
+# So does the simulation, because virtual time cannot wait for epoll.
+VET      := $(GO) vet ./... && $(GO) vet -tags feed_goroutines ./feed ./e2e/simulation
+SIMULATE := $(LINK) -tags feed_goroutines ./e2e/simulation
 
 # Most tests wait: for a chain's slots, for child processes. So more of them run side
 # by side than there are processors: PARALLEL of a package, and SIDE packages, in the
@@ -42,6 +44,10 @@ RACE_PACKAGES  = $(addprefix ./,$(sort $(patsubst %/,%,$(dir $(RACE_FILES)))))
 # processors (0: all), each time in another order.
 N        ?= 3
 ROUNDS   ?= 200
+FOR      ?= 1m
+SEED     ?= 1
+SEEDS    ?= 1000000
+FAULT    ?= .
 LOAD     ?= 0
 CORES    ?= 0
 STRESS_TIMEOUT ?= 90m
@@ -50,7 +56,7 @@ STRESS_TIMEOUT ?= 90m
 QUICK    := ./market/... ./engine/... ./internal/lint/... ./internal/await/... ./internal/solana/... ./settle/binding/... ./catalog/...
 
 .DEFAULT_GOAL := help
-.PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser screenshots quick test test-all test-tools stress race crash adversary newcomer claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean
+.PHONY: help run build sandbox sdk try-sandbox board docs lint-openapi browser screenshots quick test test-all test-tools stress race simulate simulate-faults crash adversary newcomer claims follow mirror-follow cluster-rounds check fmt fuzz bench bench-ws tools clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -122,6 +128,7 @@ quick: $(TOOLS) ## format, vet, lint and the pure packages' tests, in under a mi
 test: try-sandbox ## vet and run every test; what needs a tool that is not here is skipped and named
 	$(VET)
 	@$(SUITE) -- $(LINK) -p $(SIDE) -parallel $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
+	@$(SUITE) -- -timeout $(TIMEOUT) $(SIMULATE)
 
 test-all: test-tools ## install what tests need beside Go (npm, apt-get), then run every test and skip none
 	$(VET)
@@ -139,6 +146,12 @@ race: ## run the concurrent packages' tests under the race detector (needs a C c
 
 adversary: ## hostile buyers, a lying node and kills, ROUNDS (200) times, with a ledger of its own (make test tries 3)
 	ADVERSARY_ROUNDS=$(ROUNDS) $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestAdversary$$' -v ./settle
+
+simulate: ## run the service on virtual time for FOR (1m), seed after seed from SEED (1) on, SEEDS of them at most
+	BLOCKDESK_SIMULATE_FOR=$(FOR) BLOCKDESK_SIMULATE_SEED=$(SEED) BLOCKDESK_SIMULATE_SEEDS=$(SEEDS) $(GO) test -count 1 -timeout 24h -run '^TestSimulation$$' -v $(SIMULATE)
+
+simulate-faults: ## plant each fault whose name matches FAULT (all) and simulate until it is found
+	BLOCKDESK_SIMULATE_FAULTS='$(FAULT)' $(GO) test -count 1 -timeout 24h -run '^TestFaults$$' -v $(SIMULATE)
 
 crash: ## crash the journal at 20,000 writes and syncs (make test tries 2,000)
 	BLOCKDESK_CRASH_POINTS=20000 $(GO) test -count 1 -timeout $(TIMEOUT) -run '^TestCrash$$' -v ./persist

@@ -106,14 +106,14 @@ func (l layout) beginCopy() (*highWaterMark, error) {
 	} else if used {
 		return nil, fmt.Errorf("%w: %s", ErrNotEmpty, l.dir)
 	}
-	if err := makeDir(l.fs, l.dir); err != nil {
+	if err := MakeDir(l.fs, l.dir, dirMode); err != nil {
 		return nil, err
 	}
 	m, err := openHighWaterMark(l.fs, l.highWaterMark(), highWaterMarkRecord{phase: copying})
 	if err != nil {
 		return nil, err
 	}
-	if err := makeDir(l.fs, l.snapshots()); err != nil {
+	if err := MakeDir(l.fs, l.snapshots(), dirMode); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
 	return m, nil
@@ -196,7 +196,7 @@ func (l layout) copyAll(to layout, report func(done, total uint64) error) error 
 	var done, total uint64
 	folders := [][2]string{{l.frames(), to.frames()}, {l.logs(), to.logs()}, {l.snapshots(), to.snapshots()}}
 	for _, dir := range folders {
-		if err := makeDir(l.fs, dir[1]); err != nil {
+		if err := MakeDir(l.fs, dir[1], dirMode); err != nil {
 			return err
 		}
 		names, err := l.fs.List(dir[0])

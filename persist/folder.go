@@ -47,7 +47,7 @@ func (f *folder) takeLock() error {
 // logs: a folder that is refused keeps every byte, so that what is wrong can be put right.
 // The caller opens the high-water mark for writing and makes the batch.
 func (f *folder) openToWrite(verify func(highWaterMarkRecord) error) (highWaterMarkRecord, error) {
-	if err := makeDir(f.layout.fs, f.layout.dir); err != nil {
+	if err := MakeDir(f.layout.fs, f.layout.dir, dirMode); err != nil {
 		return highWaterMarkRecord{}, err
 	}
 	if err := f.takeLock(); err != nil {

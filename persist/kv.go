@@ -121,7 +121,7 @@ func freshKV(fs vfs.FS, dir string) (bool, error) {
 }
 
 func createKV(fs vfs.FS, dir string, f *fault) error {
-	if err := makeDir(fs, dir); err != nil {
+	if err := MakeDir(fs, dir, dirMode); err != nil {
 		return err
 	}
 	incomplete := fs.PathJoin(dir, kvIncomplete)

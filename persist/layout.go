@@ -1,8 +1,10 @@
 package persist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 
 	"blockdesk/engine"
 
@@ -31,8 +33,13 @@ func (l layout) damage(where string, err error) error {
 	return &DamageError{Dir: l.dir, Where: where, Err: err, Advice: l.advice}
 }
 
-// makeDir creates path and syncs all parents that it has created.
-func makeDir(fs vfs.FS, path string) error {
+// dirMode is the mode of the directories inside a data folder, which only its owner enters.
+const dirMode = 0o755
+
+// MakeDir creates a directory and syncs the parent of each level that it creates, so that the
+// directory survives a power failure. A nil fs is the disk.
+func MakeDir(fs FS, path string, perm os.FileMode) error {
+	fs = cmp.Or(fs, vfs.Default)
 	var made []string
 	for p := path; ; p = fs.PathDir(p) {
 		if _, err := fs.Stat(p); err == nil || fs.PathDir(p) == p {
@@ -42,7 +49,7 @@ func makeDir(fs vfs.FS, path string) error {
 		}
 		made = append(made, fs.PathDir(p))
 	}
-	if err := fs.MkdirAll(path, 0o755); err != nil {
+	if err := fs.MkdirAll(path, perm); err != nil {
 		return fmt.Errorf("creating %s: %w", path, err)
 	}
 	for _, p := range made {
@@ -100,7 +107,7 @@ func (l layout) create(o *pebble.Options, f *fault) error {
 	err = errors.Join(
 		l.fs.RemoveAll(l.frames()),
 		l.fs.RemoveAll(l.snapshots()),
-		makeDir(l.fs, l.snapshots()),
+		MakeDir(l.fs, l.snapshots(), dirMode),
 	)
 	if err == nil {
 		err = createPebble(l.frames(), o, f)

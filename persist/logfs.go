@@ -196,7 +196,7 @@ func (l *logFS) take() (string, bool) {
 // complete spares of an earlier run.
 func (l *logFS) fill(dir string, count, size int) error {
 	l.spare, l.count, l.size = dir, count, size
-	if err := l.MkdirAll(dir, 0o755); err != nil {
+	if err := l.MkdirAll(dir, dirMode); err != nil {
 		return fmt.Errorf("creating the spare logs' directory: %w", err)
 	}
 	names, err := l.List(dir)

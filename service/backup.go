@@ -195,7 +195,7 @@ func copyStore(ctx context.Context, log *slog.Logger, from Store, dir string) (e
 // MakeBackupFolder makes the folder of a backup, and fails if it is not empty. Errors:
 // admin.ErrBackupFolder, those of the disk.
 func MakeBackupFolder(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := persist.MakeDir(nil, dir, 0o700); err != nil {
 		return err
 	}
 	list, err := os.ReadDir(dir)

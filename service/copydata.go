@@ -58,7 +58,7 @@ type reserved struct {
 func reserve(dir string) (reserved, error) {
 	_, err := os.Stat(dir)
 	r := reserved{dir, errors.Is(err, fs.ErrNotExist)}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := persist.MakeDir(nil, dir, 0o700); err != nil {
 		return r, err
 	}
 	for _, folder := range append([]string{JournalFolder}, storeFolders...) {

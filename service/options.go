@@ -16,6 +16,7 @@ import (
 	"blockdesk/httpgw"
 	"blockdesk/httpgw/wire"
 	"blockdesk/market"
+	"blockdesk/persist"
 	"blockdesk/service/config"
 	"blockdesk/service/program"
 	"blockdesk/settle/cosign"
@@ -29,6 +30,8 @@ type Options struct {
 	Inputs  *Inputs
 	// Storage is that of a leader's term; nil: Open opens the data folder.
 	Storage *Storage
+	// FS is the file system of the data folder's stores and state files; nil: the disk.
+	FS persist.FS
 	// Listen binds the addresses; nil: net.Listen.
 	Listen func(network, addr string) (net.Listener, error)
 	// Clock is the engine's, in Unix nanoseconds; nil: the machine's, kept from jumping.

@@ -286,7 +286,7 @@ func (s *Service) journalOptions() persist.Options {
 		s.log.Warn("durability mode interval: a power failure may lose the last commands", "at_most_ms", s.cfg.Durability.IntervalMS)
 	}
 	return persist.Options{
-		Mode: mode, Interval: s.cfg.Interval(),
+		FS: s.o.FS, Mode: mode, Interval: s.cfg.Interval(),
 		SnapshotEvery: s.cfg.Journal.SnapshotEvery, KeepSnapshots: s.cfg.Journal.KeepSnapshots,
 		MaxBytes: uint64(s.cfg.Journal.MaxMiB) << 20, ReserveBytes: uint64(s.cfg.Journal.DiskReserveMiB) << 20,
 		DiskShedPercent: s.cfg.Journal.DiskShedPercent, DiskLowPercent: s.cfg.Journal.DiskLowPercent,

@@ -113,7 +113,7 @@ func readApplied(files StateFiles) (a appliedDesk, err error) {
 // OperatorNumbers returns the numbers of operators in the journal of a data folder, by
 // name; empty if the folder does not have them.
 func OperatorNumbers(dataDir string) (map[string]market.OperatorID, error) {
-	applied, err := readApplied(folderFiles(dataDir))
+	applied, err := readApplied(folderFiles{nil, dataDir})
 	return applied.Operators, err
 }
 

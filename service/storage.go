@@ -14,7 +14,6 @@ import (
 	"blockdesk/engine"
 	"blockdesk/engine/event"
 	"blockdesk/httpgw/admin"
-	"blockdesk/internal/atomicfile"
 	"blockdesk/persist"
 	"blockdesk/persist/fanout"
 	"blockdesk/persist/kv"
@@ -111,17 +110,17 @@ const (
 
 // openStorage opens or makes the journal and the stores of a data folder.
 func openStorage(dir string, o persist.Options, log *slog.Logger) (*Storage, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := persist.MakeDir(o.FS, dir, 0o700); err != nil {
 		return nil, err
 	}
-	s := &Storage{Files: folderFiles(dir), close: func() error { return nil }}
+	s := &Storage{Files: folderFiles{o.FS, dir}, close: func() error { return nil }}
 	// The journal first: if it is refused, nothing else has been opened, and all is as it was.
 	o.Dir = filepath.Join(dir, JournalFolder)
 	journal, err := persist.Open(o)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.openStores(dir, log, s.stores()); err != nil {
+	if err := s.openStores(o.FS, dir, log, s.stores()); err != nil {
 		return nil, errors.Join(err, journal.Close())
 	}
 	closeStores := s.close
@@ -149,8 +148,8 @@ func openViews(dir string, fix Store, log *slog.Logger) (*Storage, error) {
 	if err := os.MkdirAll(views, 0o700); err != nil {
 		return nil, err
 	}
-	s := &Storage{FIX: fix, Files: folderFiles(dir), close: func() error { return nil }}
-	err := s.openStores(views, log, []namedStore{{deskFolder, "desk store", &s.Desk}, {historyFolder, "history store", &s.History}})
+	s := &Storage{FIX: fix, Files: folderFiles{nil, dir}, close: func() error { return nil }}
+	err := s.openStores(nil, views, log, []namedStore{{deskFolder, "desk store", &s.Desk}, {historyFolder, "history store", &s.History}})
 	if err != nil {
 		return nil, err
 	}
@@ -161,9 +160,9 @@ func openViews(dir string, fix Store, log *slog.Logger) (*Storage, error) {
 const viewsFolder = "views"
 
 // openStores opens stores in dir. After an error none is open.
-func (s *Storage) openStores(dir string, log *slog.Logger, stores []namedStore) error {
+func (s *Storage) openStores(disk persist.FS, dir string, log *slog.Logger, stores []namedStore) error {
 	for _, store := range stores {
-		opened, err := persist.OpenKV(filepath.Join(dir, store.folder), nil, log)
+		opened, err := persist.OpenKV(filepath.Join(dir, store.folder), disk, log)
 		if err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", store.name, err), s.close())
 		}
@@ -186,12 +185,19 @@ type StateFiles interface {
 }
 
 // folderFiles are the files of a folder.
-type folderFiles string
+type folderFiles struct {
+	fs  persist.FS // nil: the disk
+	dir string
+}
 
-func (f folderFiles) Location(name string) string      { return filepath.Join(string(f), name) }
-func (f folderFiles) Read(name string) ([]byte, error) { return os.ReadFile(f.Location(name)) }
+func (f folderFiles) Location(name string) string { return filepath.Join(f.dir, name) }
+
+func (f folderFiles) Read(name string) ([]byte, error) {
+	return persist.ReadFile(f.fs, f.Location(name))
+}
+
 func (f folderFiles) Write(name string, text []byte) error {
-	return atomicfile.Write(f.Location(name), text)
+	return persist.ReplaceFile(f.fs, f.Location(name), text)
 }
 
 // StoreFiles returns state files that are entries of a store.

@@ -33,7 +33,7 @@ func TestNumberList(t *testing.T) {
 		{facts(4, "B"), 2, 0, 0, 4},
 		{facts(5, "B"), 2, 0, 0, 4},
 	} {
-		got, err := numberList(folderFiles(dir), c.facts)
+		got, err := numberList(folderFiles{nil, dir}, c.facts)
 		want := catalog.Edition{Version: catalog.ListVersion{Major: c.major, Minor: c.minor, Patch: c.patch}, At: c.at * 1_000_000}
 		if err != nil || got != want {
 			t.Errorf("%d: %+v (%v), want %+v", i, got, err, want)
@@ -42,11 +42,11 @@ func TestNumberList(t *testing.T) {
 	if err := os.WriteFile(path, []byte("broken"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := numberList(folderFiles(dir), facts(6, "B"))
+	got, err := numberList(folderFiles{nil, dir}, facts(6, "B"))
 	if text, _ := os.ReadFile(path); !errors.Is(err, catalog.ErrTokenList) || got.Version.Major != 1 || string(text) != "broken" {
 		t.Errorf("after a broken file: %+v (%v), and it is %q", got, err, text)
 	}
-	if got, err := numberList(folderFiles(filepath.Join(dir, "none")), facts(6, "B")); err == nil || got.Version.Major != 1 {
+	if got, err := numberList(folderFiles{nil, filepath.Join(dir, "none")}, facts(6, "B")); err == nil || got.Version.Major != 1 {
 		t.Errorf("without a folder: %+v (%v)", got, err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -70,7 +69,7 @@ func (f *Follower) open() error {
 		return err
 	}
 	f.leaders = newLeaderWatch(f.cfg.Peers, f.log)
-	if err := os.MkdirAll(f.cfg.DataDir, 0o700); err != nil {
+	if err := persist.MakeDir(nil, f.cfg.DataDir, 0o700); err != nil {
 		return err
 	}
 	if f.fixStore, err = persist.OpenKV(filepath.Join(f.cfg.DataDir, service.FIXFolder), nil, f.log); err != nil {
