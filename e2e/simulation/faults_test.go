@@ -22,7 +22,6 @@ type fault struct {
 var faults = []fault{
 	{"a frame is acknowledged before it is synced", "persist/store.go", "how, began = pebble.Sync, time.Now()", "how, began = pebble.NoSync, time.Now()"},
 	{"an acknowledged frame of mode interval stays in memory", "persist/store.go", "s.unsynced.write(s.buf)", "s.unsynced.write(nil)"},
-	{"events are published before their frame is written", "engine/journaler.go", "\tif err := e.options.Journal.Append(", "\te.durable.Store(e.ingress.firstSeq + to - 1)\n\te.egress.wake()\n\tif err := e.options.Journal.Append("},
 	{"a snapshot loses an order", "engine/snapshot_restore.go", "for k := start; k < end; k++ {", "for k := start + 1; k < end; k++ {"},
 	{"a recovery passes over the first events that a store lacks", "persist/replay.go", "if c.Seq > p.floor {", "if c.Seq > p.floor+5 {"},
 	{"the reports of events before a crash are not made again", "fixgw/reports/follower.go", "if err := v.follow(events); err != nil {\n\t\treturn err\n\t}\n\treturn v.reporter.Deliver()", "return v.reporter.Deliver()"},
