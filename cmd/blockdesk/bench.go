@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,6 +81,11 @@ func benchCommand(s *settings) *cobra.Command {
 				"Flags of other benchmarks are ignored. See blockdesk bench --help.",
 			Example: "  blockdesk bench " + b.name + " --html " + b.name + ".html",
 			RunE: func(cmd *cobra.Command, _ []string) error {
+				for _, part := range f.parts {
+					if !slices.Contains(benchParts(), part) {
+						return usagef("--part %s: want some of %s", part, strings.Join(benchParts(), ", "))
+					}
+				}
 				exe, err := os.Executable()
 				if err != nil {
 					return err
@@ -102,6 +108,15 @@ func benchCommand(s *settings) *cobra.Command {
 	}
 	cmd.AddCommand(benchAllCommand(cmd, s, &f), playCommand(s, &f), echoCommand(), clientsCommand(), followersCommand())
 	return cmd
+}
+
+// benchParts returns the names of the parts of all benchmarks that have parts.
+func benchParts() []string {
+	return []string{
+		"flows", "rings", "pauses", "scale", // engine
+		"encode", "fanout", "idle", "stalled", "order", // ws
+		"ack", "rate", "lag", "cost", "failover", "groups", "units", "storage", // cluster
+	}
 }
 
 // benchmark is a command that runs a benchmark.

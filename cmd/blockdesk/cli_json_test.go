@@ -105,7 +105,7 @@ var jsonCases = map[string]jsonCase{
 	"wallet sign":           {works: "--key {key} --base {stub}", in: "{transaction}", process: true, fails: "--key {key} --base {stub}", code: codeFailed, exit: exitFailed},
 	"wallet pay":            {elsewhere: "TestReadme", fails: "--key {key} --data {new}", code: codeNoService, exit: exitNoService},
 	"wallet login":          {works: "--key {key} --base {stub}", fails: "--key {key} --base http://127.0.0.1:1", code: codeNoService, exit: exitNoService},
-	"bench engine":          {elsewhere: "TestBench", fails: "x", code: codeUsage, exit: exitUsage},
+	"bench engine":          {elsewhere: "TestBench", fails: "--part flow", code: codeUsage, exit: exitUsage},
 	"bench durable":         {elsewhere: "TestBench", fails: "--dir {new}", code: "NOT_FOUND", exit: exitFailed},
 	"bench recovery":        {elsewhere: "TestBench", fails: "--dir {new}", code: "NOT_FOUND", exit: exitFailed},
 	"bench fix":             {elsewhere: "TestBench", fails: "--dir {new}", code: "NOT_FOUND", exit: exitFailed},

@@ -64,7 +64,7 @@ func flagValues(s *settings) map[string]completion {
 		"book":       words("ladder", "naive"),
 		"durability": words("sync", "interval"),
 		"day":        words("amzn\tlevel 5, the whole day", "aapl\tlevel 10, 998 rows", "own\tmade rows, no file needed"),
-		"part":       words("encode", "fanout", "idle", "stalled", "order"),
+		"part":       words(benchParts()...),
 		"type":       words("A\tLogon", "D\tNewOrderSingle", "8\tExecutionReport", "F\tOrderCancelRequest", "G\tOrderCancelReplaceRequest"),
 		"folder":     {nil, folders}, "dir": {nil, folders}, "testdata": {nil, folders},
 		"key": files(), "socket": files(), "record": files(), "password-file": files(), "sequence-file": files(),

@@ -28,7 +28,7 @@ var faults = []fault{
 	{"a store forgets some commits", "persist/kv.go", "\tif !sync {\n", "\tif !sync && time.Now().UnixMilli()%20 == 0 {\n\t\treturn nil\n\t}\n\tif !sync {\n"},
 	{"numbers are used again after a crash", "fixgw/session/msgstore.go", "if s.sender < s.reserved {", "if false && s.sender < s.reserved {"},
 	{"a resend repeats only the last message", "fixgw/session/msgstore_resend.go", "begin, end := uint64(max(beginSeqNum, 1)), uint64(max(endSeqNum, 0))", "begin, end := uint64(max(endSeqNum, 1)), uint64(max(endSeqNum, 0))"},
-	{"reports are not kept for a resend", "fixgw/session/msgstore_resend.go", "return found && end > 0 && keptType", "return found && end < 0 && keptType"},
+	{"reports are not kept for a resend", "fixgw/session/msgstore.go", "if keptType(m.msgType) {", "if keptType(m.msgType) && m.msgType != \"8\" {"},
 	{"a repeated order is taken again", "fixgw/reports/session.go", "if len(key) == 0 || len(key) > wire.MaxClOrdID {\n\t\treturn false, false, nil", "if len(key) > 0 {\n\t\treturn false, false, nil"},
 	{"the maker gets no report of its fill", "fixgw/orders/events.go", "\t\tf.report(e, o, r, false)\n\t\tif err := f.recordFill", "\t\tif i == 0 {\n\t\t\tf.report(e, o, r, false)\n\t\t}\n\t\tif err := f.recordFill"},
 	{"CumQty counts fills, not lots", "fixgw/orders/events.go", "err := o.Trade(e.Price, e.Qty)", "err := o.Trade(e.Price, 1)"},

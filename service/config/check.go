@@ -31,6 +31,7 @@ type format struct {
 var formats = map[string]format{
 	"FIX address":     {"host:port", checkGroupFIX},
 	"SHA-256":         {"64 hexadecimal digits", checkTokenHash},
+	"URL":             {"URL", orEmpty(checkURL)},
 	"USD":             {"decimal", checkUSDPrice},
 	"USD amount":      {"decimal", parses(usdOf)},
 	"address":         {"Solana address", parses(ParseAddress)},
@@ -156,6 +157,16 @@ func parseProxy(text string) (netip.Prefix, error) {
 		return netip.Prefix{}, fmt.Errorf("%q: want an IP address, or a prefix such as 10.0.0.0/8", text)
 	}
 	return netip.PrefixFrom(a, a.BitLen()), nil
+}
+
+// checkURL accepts a public address: documents carry it unchanged, with paths behind it.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.User != nil || u.Fragment != "" || !slices.Contains([]string{"http", "https", "ws", "wss"}, u.Scheme) ||
+		strings.ContainsFunc(text, unprintable) {
+		return fmt.Errorf("%q: want a URL such as https://desk.example", text)
+	}
+	return nil
 }
 
 func checkPeerURL(text string) error {

@@ -165,7 +165,7 @@ func wrongValues(k *Key) map[string]string {
 	}
 	wrong := map[string]string{
 		"FIX address": "nowhere", "SHA-256": "abc", "USD": "-1", "USD amount": "1e9", "address": "abc", "address or none": "abc", "addresses": "abc",
-		"dust SOL": "1e-2", "feed id": "abc", "dust USDC": "2", "group name": "EU", "http": "ftp://a", "label": strings.Repeat("x", maxLabel+1),
+		"URL": "http://%zz", "dust SOL": "1e-2", "feed id": "abc", "dust USDC": "2", "group name": "EU", "http": "ftp://a", "label": strings.Repeat("x", maxLabel+1),
 		"listen": "127.0.0.1:65536", "nodes": "wss://a", "operator name": "a b", "peer URL": "a?b", "proxy": "[nobody]",
 		"socket": strings.Repeat("x", maxSocketPath+1), "time of day": "24:00", "token URI": "logo.svg", "token name": strings.Repeat("x", MaxTokenName+1), "ws": "ftp://a",
 	}

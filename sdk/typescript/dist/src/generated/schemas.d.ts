@@ -2495,6 +2495,12 @@ export interface ScreenerPair {
         asset0Id: string;
         /** The quote token. */
         asset1Id: string;
+        /** The block in which the pair was defined. Absent if that is unknown, as in data of an earlier version. */
+        createdAtBlockNumber?: number;
+        /** Its time, Unix seconds. */
+        createdAtBlockTimestamp?: number;
+        /** The command that defined it: the number of its block. */
+        createdAtTxnId?: string;
         feeBps: number;
     };
 }
