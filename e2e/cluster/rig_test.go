@@ -196,7 +196,10 @@ func (n *groupNode) run() (err error) {
 	n.cmd = exec.Command(n.exe, args...)
 	n.cmd.Stderr, n.cmd.Env = n.log, programtest.Environment(n.machineFile())
 	if n.old {
-		n.cmd.Env = slices.DeleteFunc(n.cmd.Env, func(v string) bool { return strings.HasPrefix(v, programtest.DiskLowPercent+"=") })
+		n.cmd.Env = slices.DeleteFunc(n.cmd.Env, func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return slices.Contains(programtest.DiskVariables(), name)
+		})
 	}
 	if err := n.cmd.Start(); err != nil {
 		n.cmd = nil

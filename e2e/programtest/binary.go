@@ -45,16 +45,17 @@ func NodeBinary(t testing.TB) string {
 	return pathOf(t, node)
 }
 
-// DiskLowPercent is the variable of a configuration key that all programs of tests get,
-// so that a disk that is nearly full of other things does not make them read-only.
-const DiskLowPercent = "BLOCKDESK_JOURNAL_DISK_LOW_PERCENT"
-
-// The same for market data, which such a disk would cut, and for the reserve, of which many
-// programs would take too much.
+// Variables of configuration keys that all programs of tests get, so that a disk that is nearly
+// full of other things neither makes them read-only nor cuts their history, and so that many of
+// them do not take room in reserve.
 const (
+	DiskLowPercent  = "BLOCKDESK_JOURNAL_DISK_LOW_PERCENT"
 	diskShedPercent = "BLOCKDESK_JOURNAL_DISK_SHED_PERCENT"
 	diskReserveMiB  = "BLOCKDESK_JOURNAL_DISK_RESERVE_MIB"
 )
+
+// DiskVariables returns these variables, which an older program may not know.
+func DiskVariables() []string { return []string{DiskLowPercent, diskShedPercent, diskReserveMiB} }
 
 func pathOf(t testing.TB, path func() (string, error)) string {
 	t.Helper()

@@ -113,6 +113,7 @@ var newerMembers = map[string][]string{
 	"/rfq-native/current-sellable-ticket.json": {"accepting", "accepting_reason"},
 	"/api/v1/exchange/board":                   {"accepting", "accepting_reason"},
 	"/api/v1/rfq/tokens":                       {"price_source", "confidence_usd"},
+	"/api/v1/market/adapters/dexscreener/pair": {"createdAtBlockNumber", "createdAtBlockTimestamp", "createdAtTxnId"},
 	"/api/v1/dvp/status": {
 		"grace_s", "unproven", "dust", "anchor_source", "published_at", "anchor_age_s", "confidence_usd", "firm_bps", "on_chain", "on_chain_at", "prices",
 	},
