@@ -398,7 +398,7 @@ func (d *onDuty) diskFills() {
 	}
 	// Unlike the other services of tests, this one has the default limit.
 	exe := filepath.Join(d.T.TempDir(), "blockdesk")
-	d.must(os.WriteFile(exe, []byte("#!/bin/sh\nexec env -u "+strings.Join(programtest.DiskVariables(), " -u ")+" "+filepath.Join(d.bin, "blockdesk")+" \"$@\"\n"), 0o700))
+	d.must(os.WriteFile(exe, []byte("#!/bin/sh\nexec env -u "+programtest.DiskLowPercent+" "+filepath.Join(d.bin, "blockdesk")+" \"$@\"\n"), 0o700))
 	var err error
 	d.served, err = server.Start(d.T.Context(), exe, filepath.Join(d.disk, "service"), programtest.Config(d.T, programtest.DeskConfig))
 	d.must(err)
