@@ -255,7 +255,13 @@ func TestQuoteSnapshotGolden(t *testing.T) {
 		"quote at=6 who=1 session=8 id=20 ref=q2 fills=4 window=500 e1=2:1:0:98:10:102:10:0\n"+
 		"new at=7 id=2 who=2 side=sell qty=3 price=98 tif=ioc")
 	data := s.state.AppendSnapshot(nil)
-	const path = "testdata/snapshot_v4.hex"
+	checkGolden(t, data, "testdata/snapshot_v4.hex", len(data)-2-2*32-3*40)
+}
+
+// checkGolden compares a snapshot with its golden file. No damage to its bytes from damaged on
+// may restore to another state.
+func checkGolden(t *testing.T, data []byte, path string, damaged int) {
+	t.Helper()
 	text := strings.Join(lines(hex.EncodeToString(data), 64), "\n") + "\n"
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -269,8 +275,7 @@ func TestQuoteSnapshotGolden(t *testing.T) {
 	if text != string(want) {
 		t.Errorf("the encoding differs from %s:\n%s", path, text)
 	}
-	sets := len(data) - 2 - 2*32 - 3*40
-	for i := sets; i < len(data); i++ {
+	for i := damaged; i < len(data); i++ {
 		for _, bit := range []byte{1, 0x80} {
 			bad := bytes.Clone(data)
 			bad[i] ^= bit

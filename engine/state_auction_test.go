@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"bytes"
-	"encoding/hex"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -219,29 +216,7 @@ func TestAuctionSnapshotGolden(t *testing.T) {
 		"auction for=1000000000 in=0\nnew id=1 who=1 side=buy qty=10 price=103\nnew id=2 who=2 side=sell qty=4 price=101 display=2\n"+
 		"new id=3 who=2 side=sell qty=9 stop=100 type=stop\ntick at=300000000")
 	data := s.state.AppendSnapshot(nil)
-	const path = "testdata/snapshot_v6.hex"
-	text := strings.Join(lines(hex.EncodeToString(data), 64), "\n") + "\n"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text != string(want) {
-		t.Errorf("the encoding differs from %s:\n%s", path, text)
-	}
-	for i := len(data) - 2 - 2*auctionSize; i < len(data); i++ {
-		for _, bit := range []byte{1, 0x80} {
-			bad := bytes.Clone(data)
-			bad[i] ^= bit
-			if again, err := RestoreState(bad, StateOptions{MaxOrders: 100}); err == nil && !bytes.Equal(again.AppendSnapshot(nil), bad) {
-				t.Errorf("byte %d: another state is restored", i)
-			}
-		}
-	}
+	checkGolden(t, data, "testdata/snapshot_v6.hex", len(data)-2-2*auctionSize)
 }
 
 func TestAuctionRulesValidate(t *testing.T) {

@@ -65,7 +65,7 @@ func (s *Store) checkpoint(to layout) (err error) {
 // tables.
 func (l layout) sortLogs() error {
 	logs := l.logs()
-	if err := l.fs.MkdirAll(logs, 0o755); err != nil {
+	if err := l.fs.MkdirAll(logs, dirMode); err != nil {
 		return fmt.Errorf("creating %s: %w", logs, err)
 	}
 	names, err := l.fs.List(l.frames())

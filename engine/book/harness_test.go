@@ -169,15 +169,21 @@ func (o op) String() string {
 	}
 }
 
+// dropRefusedTerms takes new terms out of an amend of a quote or a stop, for which the engine
+// refuses them.
+func (o *op) dropRefusedTerms(b orderBook) {
+	if r, ok := b.Get(o.order.ID); ok && (r.Flags&book.FlagQuote != 0 || r.Type == book.Stop) {
+		o.order.Flags &^= book.FlagAmendTerms
+	}
+}
+
 // do applies o, without what the engine refuses, and returns the result of a mass cancel.
 func (o *op) do(b orderBook, seq uint64, out *event.Sink) int {
 	switch o.kind {
 	case opSubmit:
 		b.Submit(&o.order, o.at, seq, out)
 	case opAmend:
-		if r, ok := b.Get(o.order.ID); ok && (r.Flags&book.FlagQuote != 0 || r.Type == book.Stop) {
-			o.order.Flags &^= book.FlagAmendTerms
-		}
+		o.dropRefusedTerms(b)
 		b.Amend(&o.order, o.at, seq, out)
 	case opCancel:
 		b.Cancel(o.order.ID, o.participant, o.at, seq, out)
@@ -200,9 +206,7 @@ func (o *op) do(b orderBook, seq uint64, out *event.Sink) int {
 	case opGather:
 		b.Gather(&o.order, o.at, seq, out)
 	case opAmendGathered:
-		if r, ok := b.Get(o.order.ID); ok && (r.Flags&book.FlagQuote != 0 || r.Type == book.Stop) {
-			o.order.Flags &^= book.FlagAmendTerms
-		}
+		o.dropRefusedTerms(b)
 		b.AmendGathered(&o.order, o.at, seq, out)
 	case opUncross:
 		return b.Uncross(o.order.Price, int(o.order.Qty), o.at, seq, out)
